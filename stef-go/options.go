@@ -129,8 +129,8 @@ func WithDictBytes(bytes int) WriterOption {
 	}
 }
 
-// WithRestart selects the state that every frame after the first frame resets. The default
-// is none. With all flags, every frame can be decoded without the earlier frames.
+// WithRestart selects the state that the writer resets at the start of each frame, except the
+// first. The default is none. With all flags, every frame can be decoded without the earlier frames.
 // RestartCompression has no effect in streams without compression.
 func WithRestart(flags FrameFlags) WriterOption {
 	return func(c *config.Writer) error {

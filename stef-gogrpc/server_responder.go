@@ -62,8 +62,9 @@ func (r *responder) note(change func(*ledger.Receiver)) {
 	}
 }
 
-// maxRanges bounds the ranges that a responder stores. At the bound, calls do not wait: most ranges
-// wait until the handler has finished earlier records, so the handler could wait for itself.
+// maxRanges bounds the ranges that a responder stores. Above the bound, the stream fails. A call
+// must not wait for space instead: most ranges need that the handler finishes earlier records, and
+// the handler could be the waiting caller.
 const maxRanges = 1 << 20
 
 // unreadTimeout is the maximum time that a call waits for the next response to be sent.

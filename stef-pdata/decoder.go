@@ -134,7 +134,7 @@ func (d *decoder) enter(resource *otelstef.Resource, scope *otelstef.Scope) {
 	d.fault = mapping.CheckContainers(resource, scope)
 }
 
-// reject adds the current record, which is omitted, to the errors of the batch.
+// reject omits the current record from the batch, and adds its error to those of the batch.
 func (d *decoder) reject(err error) {
 	n := len(d.rejected)
 	if d.rejected = mapping.AddRecord(d.rejected, d.read, err); len(d.rejected) > n {

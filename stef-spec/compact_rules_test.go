@@ -226,7 +226,7 @@ func fromPlain(code int64) (uint64, error) {
 // unitHabit is the state of the codes of differences.
 type unitHabit struct{ u, n int }
 
-// code returns the code of a difference, or the code far if the difference has no other code.
+// code returns the code of a difference. A difference without a code of its own has the code far.
 func (h *unitHabit) code(x int64) int64 {
 	if h.n < 16 {
 		return plainCode(x)

@@ -100,7 +100,7 @@ func (rs *Results) Warnings() []string {
 	return lines
 }
 
-// rounds is the least number of rounds of a set.
+// rounds returns the number of rounds of the set that has the fewest.
 func (rs *Results) rounds() int {
 	least := math.MaxInt
 	for _, r := range rs.all {

@@ -37,7 +37,7 @@ func printTable(results []*result) error {
 	return w.Flush()
 }
 
-// sampledText returns the number of times that tail_sampling sampled a trace, or "-" without it.
+// sampledText returns how often tail_sampling sampled a trace, or "-" if the run has no tail_sampling.
 func (r *result) sampledText() string {
 	if !slices.Contains(r.processors, "tail_sampling") {
 		return "-"

@@ -118,7 +118,7 @@ func otherCase(path string, s *schema.Schema) (list idl.Diagnostics) {
 	return list
 }
 
-// mixedCaps returns a name in snake case or capitals as Go writes it: OrderID for order_id.
+// mixedCaps converts a name to the form of names in Go: order_id and ORDER_ID to OrderID.
 func mixedCaps(name string) string {
 	var b strings.Builder
 	for word := range strings.SplitSeq(name, "_") {

@@ -126,9 +126,9 @@ const (
 	notGRPC   = "The client does not speak gRPC: OTLP over HTTP needs the otlp receiver"
 )
 
-// handshakeCause returns the index of the hint for an error, or the number of hints. Each
-// cause has its own limit for log lines: one client that connects repeatedly must not
-// suppress the log lines about other clients.
+// handshakeCause returns the cause of an error: the index of its hint, or len(handshakeHints)
+// if it has none. Each cause has its own limit for log lines: one client that connects
+// repeatedly must not suppress the log lines about other clients.
 func handshakeCause(err error) int {
 	for i, h := range handshakeHints {
 		if strings.Contains(err.Error(), h.text) {

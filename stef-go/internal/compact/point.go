@@ -66,8 +66,8 @@ type Fields struct {
 	Steady bool
 }
 
-// Home is the state that all series of a resource share: the time of the first
-// point of their newest series.
+// Home is the state that all series of a resource share, such as the time of the first
+// point of the newest of these series.
 type Home struct {
 	first uint64
 	tick  uint32

@@ -188,7 +188,7 @@ func (t *trial) test(text string, k *Known) {
 	}
 }
 
-// linksReplace reports whether links replace the minimum share of a text.
+// linksReplace reports whether links replace enough of a text to be worth their cost: at least 1/minLinked of it.
 func linksReplace(text string, links []link) bool {
 	linked := 0
 	for _, l := range links {

@@ -319,7 +319,7 @@ func (c *joined) add(in *file.Input) error {
 	}
 }
 
-// exclude counts the items of an input of another signal.
+// exclude counts the items of an input whose signal is not converted.
 func (c *joined) exclude(b *batched) error {
 	n := uint64(0)
 	for {
