@@ -155,7 +155,8 @@ func dataLine(c *study.Context) string {
 	return fmt.Sprintf("the sets that -set '%s' chooses: %s", c.Sets, strings.Join(titles, ", "))
 }
 
-// TestChosenSets checks which sets -set chooses, and that a choice without sets is an error.
+// TestChosenSets checks that the pattern of -set selects the right sets, and that a pattern that
+// matches no set is an error.
 func TestChosenSets(t *testing.T) {
 	all := dataset.Recorded()
 	f := func(want int, pattern string) {

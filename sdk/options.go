@@ -127,9 +127,9 @@ type RetryConfig struct {
 	// InitialInterval is the wait before the first attempt to open another stream. The
 	// wait grows by half with each further failure. Default 500 ms.
 	InitialInterval time.Duration
-	// MaxInterval is the longest wait between two attempts, also between two attempts to
-	// connect. So a peer that was down receives data again after about twice this time. A
-	// peer can ask for a longer wait. Default 5 s.
+	// MaxInterval is the longest wait between two attempts to open a stream, and between two
+	// attempts to connect. So a peer that was down receives data again after about twice this
+	// time. A peer can ask for a longer wait. Default 5 s.
 	MaxInterval time.Duration
 	// MaxElapsedTime is how long an export retries. It has no effect unless it is
 	// shorter than the timeout. Default 1 minute; negative: until the timeout.

@@ -15,8 +15,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Compression is the compression of messages. All formats use the same code,
-// except with Own.
+// Compression is the compression of messages. Own is the compression that a format has itself.
+// For the others, all formats use the same library.
 type Compression string
 
 // None, Gzip and Zstd are the compressions of gRPC and HTTP: each message is compressed

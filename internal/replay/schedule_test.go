@@ -113,7 +113,7 @@ func TestCheck(t *testing.T) {
 		require.Equal(t, []time.Duration{10 * time.Second, 20 * time.Second, 30 * time.Second, 40 * time.Second}, checks)
 		require.Equal(t, 45*time.Second, time.Since(begin))
 
-		// The wait after the last batch needs no endpoint.
+		// After the last batch, Play waits without checking the endpoint.
 		p.Pace, checks = 1.0/60, nil
 		p.Check = func(context.Context) { t.Error("no batch follows") }
 		_, err = p.Play(t.Context(), at(0))

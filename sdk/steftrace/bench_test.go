@@ -20,7 +20,7 @@ import (
 	stef "github.com/otelstef/stef/stef-go"
 )
 
-// The first line of the output of benchmarks names their data.
+// The first line that a benchmark prints says which data it uses.
 var _ = benchdata.Name("synthetic: spans of the test")
 
 type keep struct{ spans []sdktrace.ReadOnlySpan }

@@ -420,7 +420,8 @@ func TestTextOfLongElements(t *testing.T) {
 	rec.Fields[0] = strings.Repeat("x", size)
 	require.NoError(t, w.Write(rec))
 	require.NoError(t, w.Close())
-	// unread returns a stream with a frame of one record. Column A or B has bytes that no record reads.
+	// unread returns a stream with a frame of one record. The record does not use all bytes of column
+	// A or B.
 	unread := func(sizes ...byte) []byte {
 		payload := slices.Concat([]byte{1, byte(len(sizes))}, sizes, make([]byte, 1+size))
 		b := append([]byte("STEF\x02\x00\x00\x00\x02\x00\x00\x00"), binary.AppendUvarint(nil, uint64(len(payload)))...)

@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// A page ends after a batch if it has reached one of these sizes.
+	// A page ends after the batch with which the page reaches one of these sizes.
 	pageSlots = 1 << 16
 	pageBytes = 1 << 20
 	// maxDictionary is the maximum size of the dictionary of a column in a row group. Once a

@@ -298,7 +298,7 @@ func TestLongNames(t *testing.T) {
 	}
 }
 
-// The pool keeps the texts of sets that it does not add, so HeldBytes counts them.
+// If Find rejects a set, its texts stay in the pool. HeldBytes must count these texts.
 func TestTextsOfRejectedSets(t *testing.T) {
 	for _, reject := range []func(m pcommon.Map){
 		func(m pcommon.Map) { // too deep

@@ -156,9 +156,9 @@ func message(err error) string {
 	return text
 }
 
-// unended rewrites the error text of a compressed file without an end, if its content ends between
-// two frames, parts or messages. Readers report an error in the next frame, part or message, of
-// which no byte exists. onlyEnd says that all blocks are whole, so only the end is missing.
+// unended rewrites the error text of a compressed file that is cut exactly after a frame, part or
+// message. Readers report an error in the next one, although the file has no byte of it. onlyEnd
+// says that all blocks are whole, so that only the end of the compressed file is missing.
 func unended(err error, text string) (_ string, onlyEnd bool) {
 	var bad *file.ContentError
 	if !errors.As(err, &bad) || bad.Packed == "" || !errors.Is(err, io.ErrUnexpectedEOF) {
