@@ -67,6 +67,7 @@ var elsewhere = []string{
 	"v0.1.1 has 4.4 % fewer bytes than v0.0.9 (hipstershop metrics, sorted) to 1.4 % more",                                    // a run of the parts size-parts and size-big
 	"| quantity | formula | constant | source |",                                                                              // make deployment
 	"4.9 to 5.9 µs an item",                                                                                                   // docs/scale.md
+	"a user's runs on another machine had 4.33 and 6.48",                                                                      // metrics of node
 	"they moved 1.46 and 1.83 times OTLP's items",                                                                             // with a level of logs that the exporter no longer has
 }
 
@@ -527,4 +528,24 @@ func (b book) studies(t *testing.T) {
 		otlp = append(otlp, rows.where("exporter", "OTLP gRPC").one(t, "median")/1e6, rows.where("exporter", "OTLP HTTP").one(t, "median")/1e6)
 	}
 	b.here.says(t, "%.2f and %.2f ms a span over gRPC, OTLP %.2f to %.2f", stef[0], stef[1], least(otlp), most(otlp))
+
+	// The first page of the report and this page have the same rules for workers.
+	var shared []string
+	for _, rule := range bullets(t, "workers.txt") {
+		if strings.Contains(rule, "round trip") {
+			shared = append(shared, "Logs of about 1,137 bytes, "+rule)
+		}
+	}
+	require.NotEmpty(t, shared)
+	require.Subset(t, bullets(t, "index.txt"), shared)
+}
+
+// bullets returns the rules of a page in results, each on one line.
+func bullets(t *testing.T, name string) (rules []string) {
+	for _, paragraph := range strings.Split(document(t, published, name).text, "\n\n") {
+		if rule, ok := strings.CutPrefix(paragraph, "• "); ok {
+			rules = append(rules, strings.Join(strings.Fields(rule), " "))
+		}
+	}
+	return rules
 }

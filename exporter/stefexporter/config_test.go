@@ -260,10 +260,10 @@ func TestConfigMistakes(t *testing.T) {
 	// Connection.
 	f("", "endpoint is missing: set it to host:port")
 	f("endpoint: '  '", "endpoint is missing")
-	f("endpoint: localhost", `endpoint is "localhost": write host:port without a path, such as "localhost:4320"`)
+	f("endpoint: localhost", `endpoint is "localhost": write host:port, such as "localhost:4320"`)
 	f("endpoint: localhost:4320/v1/traces", `write host:port without a path, such as "localhost:4320"`)
-	f("endpoint: localhost:stef", `write host:port without a path, such as "localhost:4320"`)
-	f("endpoint: dns:///backend", `endpoint is "dns:///backend": write host:port without a path, such as "dns:///backend:4320"`)
+	f("endpoint: localhost:stef", `write host:port, such as "localhost:4320"`)
+	f("endpoint: dns:///backend", `endpoint is "dns:///backend": write host:port, such as "dns:///backend:4320"`)
 	f("endpoint: dns:localhost:4320", `endpoint is "dns:localhost:4320": write dns:///localhost:4320, with three slashes`)
 	f("endpoint: '4320'", `endpoint is "4320": write host:port, such as "localhost:4320"`)
 	f("endpoint: http://backend/v1", `such as "http://backend:4320"`)

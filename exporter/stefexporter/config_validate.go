@@ -171,9 +171,13 @@ func validateHostPort(endpoint string) error {
 	if strings.HasPrefix(rest, "/") { // dns:///host
 		scheme, rest = scheme+"/", rest[1:]
 	}
-	host, _, _ := strings.Cut(rest, ":")
-	host, _, _ = strings.Cut(host, "/")
-	return fmt.Errorf("endpoint is %q: write host:port without a path, such as %q", endpoint, scheme+net.JoinHostPort(host, "4320"))
+	address, _, path := strings.Cut(rest, "/")
+	host, _, _ := strings.Cut(address, ":")
+	form := "host:port"
+	if path {
+		form = "host:port without a path"
+	}
+	return fmt.Errorf("endpoint is %q: write %s, such as %q", endpoint, form, scheme+net.JoinHostPort(host, "4320"))
 }
 
 // several reports whether an endpoint is a list of addresses.

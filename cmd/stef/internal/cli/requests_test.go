@@ -63,7 +63,7 @@ func TestStatLevel(t *testing.T) {
 		text, _ := mustRun(t, nil, "stat", in)
 		require.Contains(t, text, want+"\n", text)
 	}
-	const unknown, measure = "zstd level   unknown, because streams do not contain it (default of stef convert; stef record always uses it: default)", "; stef convert --level fastest prints the ratio for fastest"
+	const unknown, measure = "zstd level   unknown, because streams do not contain it (stef record uses default; stef convert uses default unless --level sets another)", "; stef convert --level fastest prints the ratio for fastest"
 	f("zstd level   default; the exporter uses fastest for such frames"+measure, recording)
 	f(unknown+"; the exporter uses fastest for such frames"+measure, recording, "--frame-items", "100000") // logs of any size
 	f(unknown+"; the exporter uses default for such frames", recording, "--schema", "full")

@@ -91,7 +91,7 @@ const smallFrame = 64 << 10
 // level compares the level of the stream with the level that the exporter selects, because the
 // ratio to OTLP depends on the level.
 func (r *Report) level() string {
-	has := "unknown, because streams do not contain it (default of stef convert; stef record always uses it: default)"
+	has := "unknown, because streams do not contain it (stef record uses default; stef convert uses default unless --level sets another)"
 	if r.Source != "" {
 		has = "default"
 	}
