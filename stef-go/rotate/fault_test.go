@@ -357,6 +357,65 @@ func TestSync(t *testing.T) {
 	require.EqualValues(t, 101, w.Stats().Records)
 }
 
+// While a delayed flush ends a file by its size, Write and Close wait. The file is finished once,
+// and each record for which Write returned nil is in a file.
+func TestSizeEndsFileAtClose(t *testing.T) {
+	stuck := make(chan struct{})
+	d := &stubDisk{room: plenty, stuck: stuck}
+	dir := t.TempDir()
+	w := openOn(t, Options{Dir: dir, Sync: SyncFlush, FlushInterval: 10 * time.Millisecond, MaxBytes: 200, MaxAge: -1}, d)
+	require.NoError(t, writeLogs(w, 1, 100))
+	eventually(t, func() (begun bool) {
+		d.set(func() { begun = d.syncs == 1 })
+		return begun
+	})
+	closed, wrote := make(chan error), make(chan error)
+	go func() { closed <- w.Close() }()
+	go func() { wrote <- writeLogs(w, 101, 101) }()
+	time.AfterFunc(5*time.Millisecond, func() { close(stuck) })
+	require.NoError(t, <-closed)
+	want := uint64(100)
+	if err := <-wrote; err == nil {
+		want++
+	} else {
+		require.ErrorIs(t, err, ErrClosed)
+	}
+	require.Equal(t, upTo(want), readAll(t, dir))
+	s := w.Stats()
+	require.Equal(t, []uint64{want, want - 99, want - 99}, []uint64{s.Records, s.Opened, s.Finished})
+	require.Empty(t, s.Errors)
+}
+
+// Faults of a delayed flush that ends the file by its size are passed to OnError. Only if records
+// were lost, the next Flush returns the error, too.
+func TestDelayedFinishFails(t *testing.T) {
+	f := func(o Options, d *stubDisk, op string, lost uint64) {
+		t.Helper()
+		reported := make(chan error, 10)
+		o.Dir, o.FlushInterval, o.MaxBytes = t.TempDir(), 10*time.Millisecond, 200
+		o.OnError = func(err error) { reported <- err }
+		w := openOn(t, o, d)
+		require.NoError(t, writeLogs(w, 1, 100))
+		var e *Error
+		require.ErrorAs(t, <-reported, &e)
+		require.Equal(t, op, e.Op)
+		require.Equal(t, lost, e.Lost)
+		d.set(func() { d.room, d.onSync = plenty, nil })
+		require.NoError(t, writeLogs(w, 101, 101))
+		if err := w.Flush(); lost > 0 {
+			require.Equal(t, error(e), err)
+		} else {
+			require.NoError(t, err)
+		}
+		require.NoError(t, w.Close())
+		require.Empty(t, reported)
+		require.Equal(t, upTo(101)[lost:], readAll(t, o.Dir))
+		require.Equal(t, map[Kind]uint64{e.Kind(): 1}, w.Stats().Errors)
+	}
+	f(Options{SyncEvery: time.Hour}, &stubDisk{room: plenty, onSync: syscall.EIO}, "finish", 0)
+	f(Options{Sync: SyncNone}, &stubDisk{room: 180}, "write", 100)
+}
+
 // The sync of a new file does not sync its name, so a crash of the machine could lose a file with
 // synced records. To prevent this, the folder of the file and the parents of new folders are synced
 // after the first sync of the file.

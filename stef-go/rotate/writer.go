@@ -159,26 +159,32 @@ func (w *Writer[S]) Write(fill func(S) error) error {
 		} else {
 			err = w.confirm()
 		}
-		if err != nil {
-			return errors.Join(fillErr, err)
-		}
-		if limit := w.options.MaxBytes; limit > 0 && w.file.size >= limit {
-			return errors.Join(fillErr, w.finish())
-		}
-		return fillErr
+		return join(fillErr, w.limitSize(err))
 	})
 }
 
-// Flush ends the frame and writes it to the file. If records of an earlier Write were lost in the
-// background, the next call of Flush, Rotate or Close returns the first such error. Only one call
-// returns it. So if several goroutines call Write and Flush, each must read the field Lost of Stats
-// before its Write, and acknowledge records only if the field is the same after its Flush.
+// join joins two errors, but returns one error unchanged if the other is nil.
+func join(a, b error) error {
+	switch {
+	case a == nil:
+		return b
+	case b == nil:
+		return a
+	}
+	return errors.Join(a, b)
+}
+
+// Flush ends the frame and writes it to the file. It finishes a file that has reached
+// Options.MaxBytes. If records of an earlier Write were lost in the background, the next call of
+// Flush, Rotate or Close returns the first such error. Only one call returns it. So if several
+// goroutines call Write and Flush, each must read the field Lost of Stats before its Write, and
+// acknowledge records only if the field is the same after its Flush.
 func (w *Writer[S]) Flush() error {
 	return w.locked(func() error {
 		if w.closed {
 			return ErrClosed
 		}
-		return w.withPending(w.promise())
+		return w.withPending(w.limitSize(w.promise()))
 	})
 }
 
@@ -197,13 +203,7 @@ func (w *Writer[S]) promise() error {
 func (w *Writer[S]) withPending(err error) error {
 	pending := w.pending
 	w.pending = nil
-	switch {
-	case pending == nil:
-		return err
-	case err == nil:
-		return pending
-	}
-	return errors.Join(pending, err)
+	return join(pending, err)
 }
 
 // Rotate finishes the active file, if there is one. The next Write begins another file.
@@ -404,6 +404,15 @@ func (w *Writer[S]) finish() error {
 	return w.count(failure)
 }
 
+// limitSize is called after each write, with the error of the write. It finishes a file that has
+// reached Options.MaxBytes.
+func (w *Writer[S]) limitSize(err error) error {
+	if limit := w.options.MaxBytes; err != nil || limit < 0 || w.file.size < limit {
+		return err
+	}
+	return w.finish()
+}
+
 // end closes the stream and finishes the file.
 func (w *Writer[S]) end() error {
 	useful := w.stream.Stats().Flushed > 0
@@ -459,7 +468,7 @@ func (w *Writer[S]) work() {
 		}
 		if o.FlushInterval > 0 && now.Sub(w.file.flushed) >= o.FlushInterval {
 			w.file.flushed = now
-			note(w.flush())
+			note(w.limitSize(w.flush()))
 		}
 		if w.active && o.Sync == SyncInterval && w.file.dirty && now.Sub(w.file.synced) >= o.SyncEvery {
 			w.file.dirty, w.file.synced, unsynced, path = false, now, w.file.file, w.file.path

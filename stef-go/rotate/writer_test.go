@@ -171,6 +171,50 @@ func TestFlushInterval(t *testing.T) {
 	require.EqualValues(t, 3, slow.Stats().Records)
 }
 
+// A delayed flush and a call of Flush finish a file that has reached MaxBytes, although no Write
+// follows. The file has one frame.
+func TestFlushRotatesBySize(t *testing.T) {
+	f := func(interval time.Duration, flush func(*Writer[*otelstef.LogsWriter])) {
+		t.Helper()
+		dir := t.TempDir()
+		w := open(t, Options{Dir: dir, MaxBytes: 4 << 10, MaxAge: -1, MaxFiles: 2, FlushInterval: interval})
+		for i := range uint64(3) {
+			require.NoError(t, writeLogs(w, i*1000+1, i*1000+1000))
+			flush(w)
+			eventually(t, func() bool { return w.Stats().Finished == i+1 })
+		}
+		require.NoError(t, writeLogs(w, 3001, 3002)) // too few to finish the file
+		require.NoError(t, w.Flush())
+		list := names(t, dir)
+		require.Len(t, list, 3)
+		for i, name := range list {
+			require.Equal(t, i == 2, strings.HasSuffix(name, ActiveSuffix))
+			require.Equal(t, 1, framesOf(t, filepath.Join(dir, name)))
+		}
+		require.EqualValues(t, 1, w.Stats().Removed)
+		require.NoError(t, w.Close())
+		require.Equal(t, upTo(3002)[2000:], readAll(t, dir))
+	}
+	f(10*time.Millisecond, func(*Writer[*otelstef.LogsWriter]) {})
+	f(time.Hour, func(w *Writer[*otelstef.LogsWriter]) { require.NoError(t, w.Flush()) })
+}
+
+// framesOf returns the number of frames of a file.
+func framesOf(t *testing.T, path string) int {
+	t.Helper()
+	file, err := os.Open(path)
+	require.NoError(t, err)
+	defer file.Close()
+	info, err := file.Stat()
+	require.NoError(t, err)
+	var frames Frames
+	for ok := true; ok; {
+		ok, err = frames.Next(file, info.Size())
+		require.NoError(t, err)
+	}
+	return frames.Count()
+}
+
 // Each Write ends a frame. With FlushInterval, each Flush does so instead.
 func TestFramesOfWrites(t *testing.T) {
 	f := func(interval time.Duration, want int) {
@@ -183,18 +227,7 @@ func TestFramesOfWrites(t *testing.T) {
 		require.NoError(t, w.Flush())
 		require.EqualValues(t, 20, w.Stats().Records)
 		require.NoError(t, w.Close())
-		path := filepath.Join(dir, names(t, dir)[0])
-		file, err := os.Open(path)
-		require.NoError(t, err)
-		defer file.Close()
-		info, err := file.Stat()
-		require.NoError(t, err)
-		var frames Frames
-		for ok := true; ok; {
-			ok, err = frames.Next(file, info.Size())
-			require.NoError(t, err)
-		}
-		require.Equal(t, want, frames.Count())
+		require.Equal(t, want, framesOf(t, filepath.Join(dir, names(t, dir)[0])))
 	}
 	f(0, 20)
 	f(time.Hour, 1)
@@ -215,6 +248,13 @@ func TestFillError(t *testing.T) {
 	require.NoError(t, w.Close())
 	require.Equal(t, upTo(4), readAll(t, dir))
 	require.Empty(t, w.Stats().Errors)
+
+	w = open(t, Options{Dir: dir, MaxBytes: 1}) // the records end the file
+	require.Equal(t, errOwn, w.Write(func(s *otelstef.LogsWriter) error {
+		require.NoError(t, putLogs(s, 5, 5))
+		return errOwn
+	}))
+	require.Equal(t, upTo(5), readAll(t, dir))
 }
 
 // After an error of the stream itself, the next Write uses a new file.
