@@ -144,7 +144,11 @@ func (s *Server) Handle(root *schema.Struct, h Handler, options ...HandleOption)
 	case s.registered:
 		return errors.New("stefgrpc: Handle was called after Register")
 	case s.roots[root.Name] != nil:
-		return fmt.Errorf("stefgrpc: root %s has a handler already; the handler of the compact root serves both forms", root.Name)
+		advice := ""
+		if !slices.Equal(schema.WireOf(s.roots[root.Name].root), schema.WireOf(root)) {
+			advice = "; the handler of the root with more fields, such as a compact root, serves both"
+		}
+		return fmt.Errorf("stefgrpc: root %s has a handler already%s", root.Name, advice)
 	}
 	s.roots[root.Name] = &servedRoot{
 		root:    root,

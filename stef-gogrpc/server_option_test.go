@@ -81,7 +81,10 @@ func TestServerHandle(t *testing.T) {
 	f("advertised schema", small("Metrics"), h, WithAdvertisedSchema(schema.WireSchema{3}))
 	f("advertised schema", small("Metrics"), h, WithAdvertisedSchema(schema.WireSchema{2, 1}))
 	f("", small("Metrics"), h, WithAdvertisedSchema(schema.WireSchema{1}))
-	f("already", small("Metrics"), h)
+	require.EqualError(t, s.Handle(small("Metrics"), h), "stefgrpc: root Metrics has a handler already")
+	larger := small("Metrics")
+	larger.Fields = append(larger.Fields, larger.Fields[0])
+	f("already; the handler of the root with more fields, such as a compact root, serves both", larger, h)
 	f("", small("Spans"), h)
 
 	var r registrar
