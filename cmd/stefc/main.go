@@ -87,14 +87,14 @@ func run(args []string, stdout, stderr io.Writer) int {
 	flags.Usage = func() {} // an error of a flag is one line, without the usage
 	paths, err := parseFlags(flags, args)
 	if errors.Is(err, flag.ErrHelp) {
-		usage(stderr, flags)
+		usage(stdout, flags)
 		return 0
 	}
 	if err != nil {
 		return misused(stderr, flagText(err))
 	}
 	if o.version || len(paths) == 1 && paths[0] == "version" {
-		fmt.Fprintf(stderr, "stefc %s, %s %s/%s\n", module(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+		fmt.Fprintf(stdout, "stefc %s, %s %s/%s\n", module(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 		return 0
 	}
 	switch {
@@ -243,9 +243,9 @@ func notPlain(text []byte) string {
 	return ""
 }
 
-func usage(stderr io.Writer, flags *flag.FlagSet) {
-	fmt.Fprintln(stderr, "usage: stefc [FLAG]... FILE.stef")
-	flags.SetOutput(stderr)
+func usage(stdout io.Writer, flags *flag.FlagSet) {
+	fmt.Fprintln(stdout, "usage: stefc [FLAG]... FILE.stef")
+	flags.SetOutput(stdout)
 	flags.PrintDefaults()
 }
 

@@ -222,8 +222,6 @@ func TestRunErrors(t *testing.T) {
 		require.Contains(t, stderr, want)
 		require.Equal(t, []string{"shop.stef"}, list(t, dir), "nothing may be written")
 	}
-	const usage = "usage: stefc [FLAG]... FILE.stef\n"
-	f(0, usage, shop, "-h")
 	f(exitUsage, "stefc: one schema file is needed, found 2 arguments: shop.stef other.stef; stefc -help lists the flags\n", shop, "shop.stef", "-out", "x", "other.stef")
 	f(exitUsage, "found 2 arguments: shop.stef -out; stefc", shop, "shop.stef", "--", "-out")
 	f(exitUsage, "stefc: flag needs an argument: -out; stefc -help lists the flags\n", shop, "shop.stef", "-out")
@@ -495,13 +493,17 @@ func TestRunLeavesNoHalfFiles(t *testing.T) {
 	}
 }
 
-func TestVersion(t *testing.T) {
-	var out bytes.Buffer
-	require.Zero(t, run([]string{"version"}, io.Discard, &out))
-	require.Contains(t, out.String(), "stefc ")
-	out.Reset()
-	require.Zero(t, run([]string{"-version"}, io.Discard, &out))
-	require.Regexp(t, `^stefc \S+, go\S+ \S+/\S+\n$`, out.String())
+// TestAsked: what the user asked for is written to standard output.
+func TestAsked(t *testing.T) {
+	for arg, want := range map[string]string{
+		"version": `^stefc `, "-version": `^stefc \S+, go\S+ \S+/\S+\n$`,
+		"-h": `^usage: stefc \[FLAG\]... FILE.stef\n`, "-help": `\n  -base Root=N,N,...\n`,
+	} {
+		var out, stderr bytes.Buffer
+		require.Zero(t, run([]string{arg}, &out, &stderr))
+		require.Regexp(t, want, out.String())
+		require.Empty(t, stderr)
+	}
 }
 
 // Generated files have the licence text of their user, or none.

@@ -5,6 +5,7 @@ package main
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -80,13 +81,12 @@ func withoutPlurals(name string) string {
 
 func isUpper(c byte) bool { return 'A' <= c && c <= 'Z' }
 
-// capitals is the minimum length of a name of capitals that otherCase warns about. Shorter
-// names, such as HTTP, may be acronyms.
-const capitals = 5
+// otherStyle matches names in snake case, and names with five or more letters that are all
+// capitals. Shorter names, such as HTTP, may be acronyms.
+var otherStyle = regexp.MustCompile(`_|^([A-Z][0-9]*){5,}$`)
 
-// otherCase warns of names of fields and enum values that are in snake case, and of enum values in
-// capitals, because they become parts of Go names. It names one value of an enum only: the other
-// values mostly have the same style.
+// otherCase warns of names of fields and enum values that are in snake case or in capitals, because
+// they become parts of Go names.
 func otherCase(path string, s *schema.Schema) (list idl.Diagnostics) {
 	warn := func(pos schema.Pos, name, what string, taken bool) {
 		advice := "write " + mixedCaps(name)
@@ -100,7 +100,7 @@ func otherCase(path string, s *schema.Schema) (list idl.Diagnostics) {
 	}
 	for _, st := range s.Structs {
 		for _, f := range st.Fields {
-			if strings.Contains(f.Name, "_") {
+			if otherStyle.MatchString(f.Name) {
 				warn(f.Pos, f.Name, fmt.Sprintf("field %s has the setter Set%s", f.Name, upperFirst(f.Name)),
 					slices.ContainsFunc(st.Fields, func(other *schema.Field) bool { return other.Name == mixedCaps(f.Name) }))
 			}
@@ -108,10 +108,9 @@ func otherCase(path string, s *schema.Schema) (list idl.Diagnostics) {
 	}
 	for _, e := range s.Enums {
 		for _, v := range e.Values {
-			if strings.Contains(v.Name, "_") || len(v.Name) >= capitals && strings.ToUpper(v.Name) == v.Name {
+			if otherStyle.MatchString(v.Name) {
 				warn(v.Pos, v.Name, fmt.Sprintf("value %s of enum %s is the constant %s%s", v.Name, e.Name, e.Name, upperFirst(v.Name)),
 					slices.ContainsFunc(e.Values, func(other schema.EnumValue) bool { return other.Name == mixedCaps(v.Name) }))
-				break
 			}
 		}
 	}

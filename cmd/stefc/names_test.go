@@ -4,8 +4,10 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -23,30 +25,45 @@ func TestRunSortsWarnings(t *testing.T) {
 	require.Equal(t, []string{"3", "4", "5", "6", "7"}, lines)
 }
 
-// TestRunWarnsOfOtherCase: names in snake case and in capitals become parts of Go names.
+// TestRunWarnsOfOtherCase: names in snake case and in capitals become parts of Go names. Names with
+// up to four capitals, such as SHA256, may be acronyms.
 func TestRunWarnsOfOtherCase(t *testing.T) {
 	const text = `package a
 struct R root {
   order_id uint64
   status Status
   Kind Kind
-  Method Method
+  METHOD Method
+  SHA256 HTTP2
 }
 enum Status { PLACED = 0 PAID = 1 SHIPPED = 2 }
 enum Kind { kind_a = 0 kind_b = 1 }
 enum Method { GET = 0 Post = 1 }
+enum HTTP2 { HTTP2 = 0 UTF8TEXT = 1 }
 `
 	_, code, stderr := stefc(t, text, "shop.stef")
 	require.Equal(t, 0, code, stderr)
 	require.Equal(t, `shop.stef:3:3: warning: field order_id has the setter SetOrder_id in Go; names are in MixedCaps, write OrderID
    3 |   order_id uint64
      |   ^~~~~~~~
-shop.stef:8:15: warning: value PLACED of enum Status is the constant StatusPLACED in Go; names are in MixedCaps, write Placed
-   8 | enum Status { PLACED = 0 PAID = 1 SHIPPED = 2 }
+shop.stef:6:3: warning: field METHOD has the setter SetMETHOD in Go; names are in MixedCaps, write Method
+   6 |   METHOD Method
+     |   ^~~~~~
+shop.stef:9:15: warning: value PLACED of enum Status is the constant StatusPLACED in Go; names are in MixedCaps, write Placed
+   9 | enum Status { PLACED = 0 PAID = 1 SHIPPED = 2 }
      |               ^~~~~~
-shop.stef:9:13: warning: value kind_a of enum Kind is the constant KindKind_a in Go; names are in MixedCaps, write KindA
-   9 | enum Kind { kind_a = 0 kind_b = 1 }
+shop.stef:9:35: warning: value SHIPPED of enum Status is the constant StatusSHIPPED in Go; names are in MixedCaps, write Shipped
+   9 | enum Status { PLACED = 0 PAID = 1 SHIPPED = 2 }
+     |                                   ^~~~~~~
+shop.stef:10:13: warning: value kind_a of enum Kind is the constant KindKind_a in Go; names are in MixedCaps, write KindA
+  10 | enum Kind { kind_a = 0 kind_b = 1 }
      |             ^~~~~~
+shop.stef:10:24: warning: value kind_b of enum Kind is the constant KindKind_b in Go; names are in MixedCaps, write KindB
+  10 | enum Kind { kind_a = 0 kind_b = 1 }
+     |                        ^~~~~~
+shop.stef:12:24: warning: value UTF8TEXT of enum HTTP2 is the constant HTTP2UTF8TEXT in Go; names are in MixedCaps, write Utf8text
+  12 | enum HTTP2 { HTTP2 = 0 UTF8TEXT = 1 }
+     |                        ^~~~~~~~
 `, stderr)
 	code, stderr = again("-ignore", "MixedCaps", "shop.stef")
 	require.Equal(t, 0, code)
@@ -63,6 +80,14 @@ shop.stef:9:13: warning: value kind_a of enum Kind is the constant KindKind_a in
 	_, _, stderr = stefc(t, taken, "-check", "shop.stef")
 	require.Contains(t, stderr, "field user_id_ has the setter SetUser_id_ in Go; names are in MixedCaps, UserID is taken\n")
 	require.Contains(t, stderr, "value READY of enum S is the constant SREADY in Go; names are in MixedCaps, Ready is taken\n")
+
+	// All values of a large enum are named.
+	var many strings.Builder
+	for i := range 30 {
+		fmt.Fprintf(&many, " VALUE_%d = %d", i, i)
+	}
+	_, _, stderr = stefc(t, "package a\nstruct R root { E E }\nenum E {"+many.String()+" }\n", "-check", "shop.stef")
+	require.Equal(t, 30, strings.Count(stderr, "MixedCaps"))
 }
 
 // TestRunBaseOfNumbers: -base accepts what -numbers prints, for all roots.

@@ -56,11 +56,19 @@ func report(stderr io.Writer, path string, src []byte, err error) {
 	render(stderr, list, src)
 }
 
-// maxShown is the maximum number of errors, and of warnings, that are printed.
-const maxShown = 10
+// maxShown is the maximum number of errors that are printed, and maxWarnings that of warnings. The
+// values of an enum mostly have the same style, so there may be many warnings about their names.
+const (
+	maxShown    = 10
+	maxWarnings = 50
+)
 
 func render(stderr io.Writer, list idl.Diagnostics, src []byte) {
-	shown := list[:min(len(list), maxShown)]
+	limit := maxShown
+	if len(list) > 0 && list[0].Warning {
+		limit = maxWarnings
+	}
+	shown := list[:min(len(list), limit)]
 	fmt.Fprint(stderr, shown.Render(src))
 	if n := len(list) - len(shown); n > 0 {
 		fmt.Fprintf(stderr, "%s: %d more are not shown\n", list[0].Filename, n)

@@ -138,6 +138,8 @@ func (c *checker) fields(s *schema.Struct) {
 	switch {
 	case s.Root && len(s.Fields) == 0:
 		c.list.errorf(at, "root struct %s has no fields", quoted(s.Name))
+	case s.Oneof && len(s.Fields) == 0:
+		c.list.warnf(at, "oneof %s has no choices: its value is always None", quoted(s.Name))
 	case s.Oneof && len(s.Fields) > maxChoices:
 		c.list.errorf(at, "oneof %s has %d choices, the limit is %d", quoted(s.Name), len(s.Fields), maxChoices)
 	case !s.Oneof && len(s.Fields) > maxFields:
