@@ -175,9 +175,6 @@ func (p *parser) definition() bool {
 	}
 	if !p.tok.kind.startsDefinition() {
 		hint := definitionHint(p.tok.text)
-		if p.tok.kind == "package" {
-			hint = ": a file has one package"
-		}
 		if hint == "" && p.tok.kind == identifier {
 			hint = definitionWord(p.tok.text)
 		}

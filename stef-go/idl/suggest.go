@@ -110,6 +110,8 @@ func definitionHint(word string) string {
 	switch word {
 	case "import", "include":
 		return ": a schema is one file"
+	case "package":
+		return ": a file has one package"
 	case "root":
 		return `: "root" comes after the name, as in "struct Order root {"`
 	case "typedef", "using", "alias":
