@@ -23,8 +23,9 @@
 // An export to an endpoint returns nil when the peer has acknowledged the batch, and an
 // export to files when the batch is in the file (or in memory, with WithFlushInterval).
 // If a stream breaks, the batch is sent again, so a peer can receive it twice. A batch
-// is never lost without an error. An export that fails returns an error, which the SDK
-// passes to the error handler; the SDK itself does not send a batch again.
+// is never lost without an error. An export that fails returns an error. The SDK passes the
+// error to its error handler, returns it from ForceFlush or Shutdown, or drops it (README.md
+// says when). The SDK itself does not send a batch again. Stats counts the items of all exports.
 //
 // All work is done during an export. With the batch processors and the periodic reader,
 // no code of this module runs on the goroutine that ends a span, emits a log record or
