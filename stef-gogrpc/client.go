@@ -66,7 +66,7 @@ func checkTarget(conn grpc.ClientConnInterface) error {
 
 // Open opens a stream of records of root and waits until the server has named the
 // schema it reads. Errors are of type *Error, except errors about mistakes in the
-// program, such as a nil option.
+// program, such as a nil root or a nil option.
 //
 // ctx bounds only the opening. An open stream lives until Close is called or until
 // it breaks. The stream uses the values in ctx, such as the metadata to send.
@@ -75,9 +75,9 @@ func checkTarget(conn grpc.ClientConnInterface) error {
 func (c *Client) Open(ctx context.Context, root *schema.Struct, options ...OpenOption) (*Stream, error) {
 	switch {
 	case c == nil || c.conn == nil:
-		return nil, errors.New("stefgrpc: Open: the client has no connection: create the client with NewClient, and check the error of NewClient")
+		return nil, mistake("stefgrpc: Open: the client has no connection: create the client with NewClient, and check the error of NewClient")
 	case root == nil || root.Name == "":
-		return nil, errorf(KindInvalid, "opening a stream: the root has no name: pass the root of the records, such as otelstef.MetricsRoot()")
+		return nil, mistake("stefgrpc: Open: the root is nil or has no name: pass the root of the records, such as otelstef.MetricsRoot()")
 	}
 	var config openConfig
 	if err := applyOptions("Open", &config, options); err != nil {

@@ -609,8 +609,6 @@ func TestOptions(t *testing.T) {
 
 	client, err := NewClient(conn, WithMaxMessageBytes(16), WithMaxUnackedBytes(1))
 	require.NoError(t, err)
-	_, err = client.Open(within(t), nil)
-	require.Equal(t, KindInvalid, FromStatus(err).Kind)
 	_, err = client.Open(within(t), otelstef.MetricsRoot(), func(*openConfig) error { return io.ErrShortWrite })
 	require.ErrorIs(t, err, io.ErrShortWrite)
 }

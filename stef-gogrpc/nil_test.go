@@ -7,13 +7,13 @@ import (
 	"context"
 	"errors"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/otelstef/stef/stef-go/otelstef"
+	"github.com/otelstef/stef/stef-go/schema"
 )
 
 // A function that receives a nil argument returns an error, so that no goroutine panics
@@ -45,7 +45,11 @@ func TestNilArguments(t *testing.T) {
 	f("Open: option 1 of 1 is nil: remove it", stream(client.Open(ctx, root, nil)))
 	f("Open: the client has no connection: create the client with NewClient, and check the error of NewClient", stream(new(Client).Open(ctx, root)))
 	f("Open: the client has no connection: create the client with NewClient, and check the error of NewClient", stream((*Client)(nil).Open(ctx, root)))
-	f("invalid: opening a stream: the root has no name: pass the root of the records, such as otelstef.MetricsRoot()", stream(client.Open(ctx, nil)))
+	for _, bad := range []*schema.Struct{nil, {}} {
+		err := stream(client.Open(ctx, bad))
+		f("Open: the root is nil or has no name: pass the root of the records, such as otelstef.MetricsRoot()", err)
+		require.NotErrorAs(t, err, new(*Error), "no peer was involved")
+	}
 	_, err = NewServer(nil)
 	f("NewServer: option 1 of 1 is nil: remove it", err)
 	f("Handle needs a root with a name, and a handler that is not nil", server.Handle(nil, handler))
@@ -60,28 +64,35 @@ func TestNilArguments(t *testing.T) {
 	}
 }
 
-// If a function of a session returns neither a value nor an error, opening a stream fails.
+// If a function of a session returns neither a value nor an error, or passes a nil root, no
+// stream can be opened, and Send does not wait.
 func TestNilFromFunctions(t *testing.T) {
-	failed := make(chan *Error, 10)
-	config := SessionConfig{Events: SessionEvents{OpenFailed: func(_ int, err *Error, _ time.Duration) { failed <- err }}}
-	s, err := NewSession(
-		func(context.Context) (*Stream, error) { return nil, nil },
-		func(*Stream) (BatchWriter[int], error) { return nil, nil }, config)
-	require.NoError(t, err)
-	require.ErrorContains(t, <-failed, "the function that opens streams returned neither a stream nor an error")
-	require.NoError(t, s.Shutdown(context.Background()))
+	f := func(open func(context.Context) (*Stream, error), text string) {
+		t.Helper()
+		s, err := NewSession(open, func(*Stream) (BatchWriter[int], error) { return nil, nil }, SessionConfig{})
+		require.NoError(t, err)
+		for range 2 {
+			err = s.Send(context.Background(), 1)
+			require.ErrorContains(t, err, text)
+			var unsent *UnsentError
+			require.ErrorAs(t, err, &unsent)
+			require.Equal(t, KindUnknown, unsent.Cause.Kind)
+			require.False(t, unsent.Cause.Retryable())
+			require.False(t, unsent.MaybeDelivered)
+		}
+		require.Equal(t, KindUnknown, s.Stats().Refused.Kind)
+		require.NoError(t, s.Shutdown(context.Background()))
+	}
+	f(func(context.Context) (*Stream, error) { return nil, nil }, "the function that opens streams returned neither a stream nor an error")
 
 	conn, _ := clientEnds(t, func(stream grpc.ServerStream) error {
 		return gather(stream, func([]byte, int) error { return nil })
 	})
 	client, err := NewClient(conn)
 	require.NoError(t, err)
-	s, err = NewSession(
-		func(ctx context.Context) (*Stream, error) { return client.Open(ctx, otelstef.MetricsRoot()) },
-		func(*Stream) (BatchWriter[int], error) { return nil, nil }, config)
-	require.NoError(t, err)
-	require.ErrorContains(t, <-failed, "the function that creates batch writers returned neither a writer nor an error")
-	require.NoError(t, s.Shutdown(context.Background()))
+	f(func(ctx context.Context) (*Stream, error) { return client.Open(ctx, otelstef.MetricsRoot()) },
+		"batch writer: the function that creates batch writers returned neither a writer nor an error")
+	f(func(ctx context.Context) (*Stream, error) { return client.Open(ctx, nil) }, "the root is nil or has no name")
 }
 
 // A program may create errors of this package itself, for example in its tests. Such errors

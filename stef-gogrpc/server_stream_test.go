@@ -171,7 +171,8 @@ func TestServerRead(t *testing.T) {
 }
 
 func TestServerRefuses(t *testing.T) {
-	f := func(name string, code codes.Code, text string, send func(p *scripted), options ...ServerOption) {
+	// received is the number of bytes of the messages before the refused message.
+	f := func(name string, code codes.Code, text string, received uint64, send func(p *scripted), options ...ServerOption) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var err error
@@ -189,25 +190,26 @@ func TestServerRefuses(t *testing.T) {
 				var e *Error
 				require.ErrorAs(t, err, &e)
 				require.Equal(t, code, e.Code)
+				require.Equal(t, received, s.Stats().ReceivedBytes)
 			})
 		})
 	}
-	f("root twice", codes.InvalidArgument, "again", func(p *scripted) {
+	f("root twice", codes.InvalidArgument, "again", 0, func(p *scripted) {
 		p.toward <- &wire.ClientMessage{First: true, Root: "Metrics"}
 	})
-	f("chunk", codes.ResourceExhausted, "chunk of at least 11 bytes, the limit is 10 (WithMaxChunkBytes of the server)", func(p *scripted) {
+	f("chunk", codes.ResourceExhausted, "chunk of at least 11 bytes, the limit is 10 (WithMaxChunkBytes of the server)", 10, func(p *scripted) {
 		p.data(true, "0123456789")
 		p.data(true, "0123456789", "0")
 	}, WithMaxChunkBytes(10))
-	f("chunk in many messages", codes.ResourceExhausted, "chunk of at least 12 bytes", func(p *scripted) {
+	f("chunk in many messages", codes.ResourceExhausted, "chunk of at least 12 bytes", 9, func(p *scripted) {
 		for range 20 {
 			p.data(false, "abc")
 		}
 	}, WithMaxChunkBytes(10))
-	f("message beyond the server", codes.ResourceExhausted, "message with 11 bytes of data, the server buffers at most 10 (WithMaxBufferedBytes of the server)", func(p *scripted) {
+	f("message beyond the server", codes.ResourceExhausted, "message with 11 bytes of data, the server buffers at most 10 (WithMaxBufferedBytes of the server)", 0, func(p *scripted) {
 		p.data(true, "0123456789", "0")
 	}, WithMaxBufferedBytes(10))
-	f("gRPC's own limit", codes.ResourceExhausted, "larger than max", func(p *scripted) {
+	f("gRPC's own limit", codes.ResourceExhausted, "larger than max", 0, func(p *scripted) {
 		p.toward <- status.Error(codes.ResourceExhausted, "grpc: received message larger than max (5 vs. 4)")
 	})
 }

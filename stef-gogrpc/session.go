@@ -29,7 +29,7 @@ type BatchWriter[B any] interface {
 	// stef.ErrLimit: the writer has not written this record and continues. Then return the id of the
 	// last record and an error from LeftOut or of type stefpdata.ItemErrors, or another error
 	// with a method Items() int that returns the number of omitted items. Do not wrap this error.
-	// Send waits for the other items as usual.
+	// Send waits for the other items as usual. If there are none, it returns a *BatchError immediately.
 	//
 	// A *BatchError is permanent for the batch and leaves the stream usable; last then includes
 	// the records of the batch that were written, but Send does not wait for them. Any other
@@ -47,7 +47,8 @@ type BatchWriter[B any] interface {
 // NewBatchWriter creates the writer of one stream. Each stream needs its own writer, because
 // the dictionaries and the state of the codecs belong to the stream. The record of a new writer
 // is empty. Set the fields that are equal in all batches here, and all other fields in WriteBatch,
-// because any batch can be sent on any stream.
+// because any batch can be sent on any stream. If the result is neither a writer nor an error,
+// Send fails immediately.
 type NewBatchWriter[B any] func(stream *Stream) (BatchWriter[B], error)
 
 // Session manages the streams of a sender: it keeps a number of streams open,
@@ -112,14 +113,14 @@ func NewSession[B any](open func(ctx context.Context) (*Stream, error), newWrite
 			case err != nil:
 				return nil, err
 			case stream == nil:
-				return nil, errors.New("the function that opens streams returned neither a stream nor an error")
+				return nil, mistake("the function that opens streams returned neither a stream nor an error")
 			}
 			return stream, nil
 		},
 		func(stream sessionStream) (BatchWriter[B], error) {
 			w, err := newWriter(stream.(*Stream))
 			if w == nil && err == nil {
-				err = errors.New("the function that creates batch writers returned neither a writer nor an error")
+				err = mistake("the function that creates batch writers returned neither a writer nor an error")
 			}
 			return w, err
 		},
@@ -169,13 +170,15 @@ func startSession[B any](
 //
 //   - *RejectedError: all records were accepted, except permanently bad records;
 //   - *BatchError: the batch can never be encoded; if Delivered is set, only the items
-//     that Err names were omitted, and all other items were delivered;
+//     that Err names were omitted, and all other items were delivered. Delivered is not set
+//     if WriteBatch left out all items;
 //   - *UnsentError: the batch is returned to the caller, with the reason.
 //
 // Without a live stream, or while all streams are at their bounds, Send waits
 // until ctx ends. It fails immediately while destinations refuse: they do not
 // implement STEF or the schema, the credentials are bad, or two streams in a row ended with
-// KindInvalid or KindRejected before records were sent on them.
+// KindInvalid or KindRejected before records were sent on them. It also fails immediately while no
+// stream can be opened because of a mistake in the program, such as a nil root.
 //
 // The session uses the batch until Send returns. One goroutine at a time reads it,
 // and reads it again if the session sends it again. If ctx ends during encoding,

@@ -61,9 +61,10 @@ type BatchError struct {
 	// Err says what is wrong with the batch. If some of the delivered records were
 	// rejected, it also wraps a *RejectedError.
 	Err error
-	// Delivered reports that the whole batch was delivered, except the part that Err names. In
-	// an error of WriteBatch, Delivered has another meaning: like LeftOut(Err), it makes Send
-	// wait for the written records.
+	// Delivered reports that the whole batch was delivered, except the part that Err names. If
+	// WriteBatch left out all items, nothing was delivered, and Delivered is false. In an error
+	// of WriteBatch, Delivered has another meaning: like LeftOut(Err), it makes Send wait for the
+	// written records.
 	Delivered bool
 }
 
@@ -80,7 +81,9 @@ func (e *BatchError) Unwrap() error { return e.Err }
 
 // LeftOut returns the error for a WriteBatch that left out items and wrote all other items.
 // errs has one error for each omitted item. Like errors.Join, LeftOut returns nil if all of
-// them are nil. The result wraps the errors and has a method Items() int.
+// them are nil. The result wraps the errors and has a method Items() int. Send returns a
+// *BatchError that wraps the result. Its field Delivered is set if WriteBatch wrote other items,
+// and if they were delivered.
 func LeftOut(errs ...error) error {
 	var left leftOutError
 	for _, err := range errs {
@@ -129,8 +132,9 @@ type UnsentError struct {
 	// part of the delay in this error.
 	Cause *Error
 	// Refused is set if no stream accepted the batch, because the destination refused to open a
-	// stream or refused streams without records. It is the time when Cause was received. This may
-	// be long before the call of Send, because Send does not try to open a stream itself.
+	// stream or refused streams without records, or because of a mistake in the program. It is
+	// the time when Cause was received. This may be long before the call of Send, because Send
+	// does not try to open a stream itself.
 	Refused time.Time
 	// MaybeDelivered reports that records of the batch were sent and may have arrived.
 	// If the batch is sent again, these records may be delivered twice.
@@ -201,9 +205,18 @@ func shutDown() *Error {
 	return &Error{Kind: KindClosed, Code: codes.Unavailable, Err: ErrSessionClosed}
 }
 
+// mistake is an error about a mistake in the program, which no retry corrects.
+type mistake string
+
+// Error implements error.
+func (m mistake) Error() string { return string(m) }
+
 // refusal returns the fault of a failed attempt to open a stream if an early retry is useless,
 // and nil otherwise.
 func refusal(err *Error) *session.Fault {
+	if errors.As(err, new(mistake)) {
+		return faultOf(err)
+	}
 	switch err.Kind {
 	case KindUnimplemented, KindIncompatible, KindAuth:
 		return faultOf(err)

@@ -35,7 +35,7 @@ type SessionEvents struct {
 	BatchAcknowledged func(stream int, batch BatchInfo)
 	// BatchRejected reports a batch that was delivered, except the records in err.
 	BatchRejected func(stream int, batch BatchInfo, err *RejectedError)
-	// BatchUnencodable reports a batch that could not be encoded.
+	// BatchUnencodable reports a batch that could not be encoded, or whose items were all left out.
 	BatchUnencodable func(stream int, err *BatchError)
 	// BatchRedispatched reports an encoded batch of the given size that another
 	// stream must send, because its own stream ended without answering it.
@@ -171,6 +171,7 @@ type SessionStats struct {
 	Closed CloseCounts
 	// These fields count batches by result, each batch once. A batch that was delivered without some
 	// of its items (Send returns a *BatchError with Delivered) counts as Acknowledged or as Rejected.
+	// A batch whose items were all left out counts as BatchErrors.
 	Acknowledged, Rejected, BatchErrors, HandedBack uint64
 	// Redispatched counts how often a batch was moved to another stream.
 	Redispatched uint64

@@ -368,6 +368,7 @@ func TestSessionItemsLeftOut(t *testing.T) {
 		var e *BatchError
 		require.ErrorAs(t, none.err, &e)
 		require.False(t, e.Delivered)
+		require.ErrorIs(t, none.err, itemErrors(3))
 		require.False(t, a.returned())
 		r.stream(0).respond(6, IDRange{From: 5, To: 5})
 		require.True(t, a.returned())

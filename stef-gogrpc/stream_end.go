@@ -164,9 +164,10 @@ func (s *Stream) closeSend(ctx context.Context) error {
 }
 
 // Drain calls CloseSend and waits until the stream has ended. It returns the result of
-// Err, so nil means that all sent records are acknowledged. Call Flush or Close of the
-// writer first: data that the writer has not sent is lost. If ctx ends first, the error
-// wraps the error of ctx and the stream stays open.
+// Err, so nil means that all sent records are acknowledged. Create a writer first, even if
+// there are no records: the reader of the server refuses a stream without a header, as KindInvalid.
+// Call Flush or Close of the writer before Drain: data that the writer has not sent is lost. If ctx
+// ends first, the error wraps the error of ctx and the stream stays open.
 func (s *Stream) Drain(ctx context.Context) error {
 	if err := s.closeSend(ctx); err != nil {
 		return err
