@@ -81,9 +81,9 @@ func (e *BatchError) Unwrap() error { return e.Err }
 
 // LeftOut returns the error for a WriteBatch that left out items and wrote all other items.
 // errs has one error for each omitted item. Like errors.Join, LeftOut returns nil if all of
-// them are nil. The result wraps the errors and has a method Items() int. Send returns a
-// *BatchError that wraps the result. Its field Delivered is set if WriteBatch wrote other items,
-// and if they were delivered.
+// them are nil. The result wraps the errors and has a method Items() int. When the other items
+// are delivered, Send returns a *BatchError with Delivered that wraps the result. If there are no
+// other items, Delivered is false.
 func LeftOut(errs ...error) error {
 	var left leftOutError
 	for _, err := range errs {
