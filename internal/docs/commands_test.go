@@ -92,8 +92,8 @@ func eachLine(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// script runs the commands of a block after the commands of its setup. Processes that setup
-// starts in the background end with the block.
+// script runs the commands of a block after the commands of its setup. Processes in the background
+// end with the block.
 func (x *tester) script(dir string, most time.Duration, b *block, text string) error {
 	for _, w := range b.with {
 		if !strings.Contains(text, w[0]) {
@@ -102,8 +102,9 @@ func (x *tester) script(dir string, most time.Duration, b *block, text string) e
 		text = strings.ReplaceAll(text, w[0], w[1])
 	}
 	if len(b.setup) > 0 {
-		text = "trap 'kill $(jobs -p) 2>/dev/null || true; wait' EXIT\n{\n" + strings.Join(b.setup, "\n") + "\n} >/dev/null\n" + text
+		text = "{\n" + strings.Join(b.setup, "\n") + "\n} >/dev/null\n" + text
 	}
+	text = "trap 'kill $(jobs -p) 2>/dev/null || true; wait' EXIT\n" + text
 	return x.commandFor(most, dir, "bash", "-euo", "pipefail", "-c", x.withPorts(text))
 }
 

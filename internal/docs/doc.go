@@ -14,7 +14,8 @@
 //
 // A mark is an HTML comment in the line above the block:
 //
-//	<!-- docs: run -->            run the commands with bash; all such blocks of a
+//	<!-- docs: run -->            run the commands with bash, and end processes that
+//	                              still run in the background; all such blocks of a
 //	                              page share a folder with the recordings of
 //	                              internal/fixtures, shop.stef, orders.stef and the
 //	                              files of earlier blocks; $STEF is the root of the
