@@ -5,6 +5,7 @@ package lake
 
 import (
 	"bytes"
+	"io"
 	"slices"
 	"testing"
 
@@ -101,9 +102,10 @@ func TestForeignAndCutFiles(t *testing.T) {
 		require.ErrorIs(t, err, ErrSchema)
 		require.ErrorContains(t, err, ": stef did not write it, or another program dropped its metadata (pyarrow keeps it): docs/data-lake.md says how to restore it")
 
-		for _, n := range []int{1, buf.Len() - 1} {
+		for _, n := range []int{1, 4, buf.Len() - 1} {
 			_, err = NewParquetReader(bytes.NewReader(buf.Bytes()[:n]), Limits{})
 			require.ErrorIs(t, err, ErrCorrupt)
+			require.ErrorIs(t, err, io.ErrUnexpectedEOF)
 			require.ErrorContains(t, err, "the file is cut or not complete: Parquet has its index at the end")
 		}
 	}

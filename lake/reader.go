@@ -83,7 +83,7 @@ func newParquetReader(src parquet.ReaderAtSeeker, l Limits) (*Reader, error) {
 	properties.BufferedStreamEnabled = true // reads one page at a time, not a whole column of a row group
 	f, err := file.NewParquetReader(src, file.WithReadProps(properties))
 	if err != nil && !ended(src) {
-		return nil, corrupt("the file is cut or not complete: Parquet has its index at the end")
+		return nil, fmt.Errorf("%w: the file is cut or not complete: Parquet has its index at the end: %w", ErrCorrupt, io.ErrUnexpectedEOF)
 	}
 	if err != nil {
 		return nil, err
@@ -188,7 +188,7 @@ func ended(src io.ReaderAt) bool {
 		return true
 	}
 	size, err := s.Seek(0, io.SeekEnd)
-	if err != nil || size < int64(len(end)) {
+	if err != nil || size < 2*int64(len(end)) { // the file begins and ends with it
 		return err != nil
 	}
 	_, err = src.ReadAt(end[:], size-int64(len(end)))

@@ -40,6 +40,8 @@ type Error struct {
 	// have one JSON message per line, or if its other lines do not seem to be OTLP.
 	OneLine int
 	Offset  int64 // bytes before the error, in the uncompressed content
+	// Unpacked says that the file is compressed, so that Offset is no offset in the file.
+	Unpacked bool
 	// Cut reports whether the file ends too early. The part or message that begins at Offset
 	// is then not whole.
 	Cut bool
@@ -64,7 +66,11 @@ func (e *Error) Error() string {
 	if e.Line > 0 {
 		fmt.Fprintf(&b, "line %d, ", e.Line)
 	}
-	fmt.Fprintf(&b, "byte %d: %v", e.Offset, e.Err)
+	of := ""
+	if e.Unpacked {
+		of = " of the decompressed content"
+	}
+	fmt.Fprintf(&b, "byte %d%s: %v", e.Offset, of, e.Err)
 	return b.String()
 }
 

@@ -140,8 +140,35 @@ func TestErrorText(t *testing.T) {
 		"logs byte 0: unknown format: the content is not otlp-parts, otlp or otlp-json")
 	f(good, otlpfile.Parts, otlpfile.SignalUnknown, otlpfile.ErrSignal,
 		"otlp-parts byte 0: signal: neither name nor content tells metrics, traces or logs")
+	for _, begin := range []string{"{", " {\n\"", `{"resou`, `{"resource_logs`} {
+		f([]byte(begin), otlpfile.JSON, otlpfile.SignalUnknown, io.ErrUnexpectedEOF, "otlp-json byte 0: the file ends before it names its signal: unexpected EOF")
+	}
+	for _, other := range []string{`{"a":1`, `{"resourceLog"`, "{}"} {
+		f([]byte(other), otlpfile.JSON, otlpfile.SignalUnknown, otlpfile.ErrSignal,
+			"otlp-json byte 0: signal: the file is JSON, but not OTLP: it has no resourceMetrics, resourceSpans or resourceLogs")
+	}
+	f([]byte{0, 0, 0, 9, 0x0a}, otlpfile.Parts, otlpfile.SignalUnknown, io.ErrUnexpectedEOF,
+		"otlp-parts part 1, byte 0: the file ends after 1 of the 9 bytes of a part, and nothing is before it: unexpected EOF")
+	f([]byte{0, 0}, otlpfile.Parts, otlpfile.SignalUnknown, io.ErrUnexpectedEOF,
+		"otlp-parts part 1, byte 0: the file ends after 2 of the 4 bytes of a length, and nothing is before it: unexpected EOF")
 	f([]byte{0x28, 0xb5, 0x2f}, otlpfile.Parts, otlpfile.Logs, io.ErrUnexpectedEOF,
 		"otlp-parts logs byte 0: the file ends after 3 bytes, inside the header of a compressed file: unexpected EOF")
+}
+
+// An offset in the content of a compressed file is not an offset in the file. If the caller
+// decompresses each message, the file does not have the lines of the content, either.
+func TestErrorTextOfCompressed(t *testing.T) {
+	const text = "{}\n" + `{"resourceLogs":[1]}`
+	for want, options := range map[string][]otlpfile.ReaderOption{
+		"message 2, line 2, byte 3: ":                             nil,
+		"message 2, line 2, byte 3 of the decompressed content: ": {otlpfile.WithUnpacked()},
+		"message 2, byte 3 of the decompressed content: ":         {otlpfile.WithUnpacked(), otlpfile.WithoutLines()},
+	} {
+		r, err := otlpfile.Open(strings.NewReader(text), otlpfile.JSON, otlpfile.Traces, options...)
+		require.NoError(t, err)
+		_, err = readAll(r)
+		require.EqualError(t, err, "otlpfile: otlp-json traces "+want+"signal: it holds logs")
+	}
 }
 
 // pdata detects a type error inside JSON; the error states its place.

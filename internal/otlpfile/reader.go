@@ -5,9 +5,11 @@ package otlpfile
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync/atomic"
 )
@@ -28,6 +30,10 @@ func WithName(name string) ReaderOption { return func(r *Reader) { r.name = name
 // WithUnpacked says that the source is the content of a compressed file, without the
 // compression. Errors then say that their offsets are in the uncompressed content.
 func WithUnpacked() ReaderOption { return func(r *Reader) { r.unpacked = true } }
+
+// WithoutLines says that the file does not have the lines of its content: each message is
+// compressed alone. Errors then have no line.
+func WithoutLines() ReaderOption { return func(r *Reader) { r.lineless = true } }
 
 // WithMaxPart sets the maximum size in bytes of one part, one JSON message, or one entry
 // of a file that is a single message. The default is DefaultMaxPart.
@@ -66,6 +72,7 @@ type Reader struct {
 	name      string
 	others    bool
 	unpacked  bool
+	lineless  bool
 	bytesOnly func(Signal) bool
 	skipped   [len(signalNames)]uint64
 	unknown   unknownFields // of JSON
@@ -122,7 +129,7 @@ func Open(r io.Reader, f Format, s Signal, opts ...ReaderOption) (*Reader, error
 	}
 	var err error
 	if rd.src, err = openSource(r); err != nil {
-		return nil, &Error{Format: f, Signal: s, Err: err}
+		return nil, &Error{Format: f, Signal: s, Cut: errors.Is(err, io.ErrUnexpectedEOF), Err: err}
 	}
 	rd.src.unpacked = rd.unpacked || rd.src.compression != None
 	if err := rd.guess(); err != nil {
@@ -162,10 +169,40 @@ func (r *Reader) guess() error {
 	r.sniff = r.signal != SignalUnknown && (r.format == Proto || r.format == Parts && !r.others)
 	if r.signal == SignalUnknown {
 		if r.signal = GuessSignal(r.name, r.format, head); r.signal == SignalUnknown {
+			if cut := r.cutAtStart(head); cut != nil {
+				return cut
+			}
 			return r.at(piece{}, fmt.Errorf("%w: %s", ErrSignal, r.whyNoSignal(head)))
 		}
 	}
 	return nil
+}
+
+// cutAtStart returns the error of a file that is cut before its first whole message and before it
+// names its signal. It returns nil if the file is not such a file. head is the file up to headSize
+// bytes.
+func (r *Reader) cutAtStart(head []byte) error {
+	switch {
+	case len(head) == 0 || len(head) >= headSize:
+	case r.format == JSON && beginsMessage(head):
+		return r.at(piece{}, fmt.Errorf("the file ends before it names its signal: %w", io.ErrUnexpectedEOF))
+	case r.format == Parts && (len(head) < 4 || int64(binary.BigEndian.Uint32(head)) > int64(len(head))-4):
+		d := &partsDecoder{src: r.src, limit: r.maxPart}
+		if p, err := d.next(nil); err != nil {
+			return r.at(p, err)
+		}
+	}
+	return nil
+}
+
+// beginsMessage reports whether head is the beginning of a JSON message, up to the name of its first
+// field at most.
+func beginsMessage(head []byte) bool {
+	rest, ok := bytes.CutPrefix(bytes.TrimSpace(head), []byte("{"))
+	rest = bytes.TrimSpace(rest)
+	return ok && slices.ContainsFunc(jsonNames[1:], func(names [2]string) bool {
+		return strings.HasPrefix(`"`+names[0], string(rest)) || strings.HasPrefix(`"`+names[1], string(rest))
+	})
 }
 
 // isPprof reports whether a file begins like a profile of pprof: with a message whose first
@@ -344,7 +381,8 @@ func (r *Reader) decode(p piece) (res result) {
 // skip counts the items of a part of another signal.
 func (r *Reader) skip(p piece) (res result) {
 	bad := func(offset int, err error) result {
-		return result{err: &Error{Format: r.format, Signal: p.found, Part: p.part, Offset: p.offset + int64(offset), Err: err}}
+		p.offset += int64(offset)
+		return result{err: r.inContent(p, p.found, err)}
 	}
 	if _, ft := check(p.found, p.body); ft != nil {
 		return bad(ft.offset, ft.err)
@@ -397,7 +435,7 @@ func (r *Reader) check(p piece) (unknown uint64, err error) {
 		p.found = signalOfMessage(p.body)
 	}
 	if p.found != SignalUnknown && p.found != r.signal {
-		return 0, &Error{Format: r.format, Signal: r.signal, Part: p.part, Offset: p.offset, Found: p.found, Err: fmt.Errorf("%w: it holds %s", ErrSignal, p.found)}
+		return 0, r.holds(p, p.found)
 	}
 	if ft == nil {
 		return unknown, nil
@@ -422,8 +460,7 @@ func (r *Reader) checkJSON(p piece) (wanted bool, skipped [len(signalNames)]uint
 		switch {
 		case signals&(1<<s) == 0 || s == r.signal:
 		case !r.others:
-			return false, skipped, &Error{Format: r.format, Signal: r.signal, Part: p.part, Line: p.line, OneLine: p.oneLine, Offset: p.offset, Found: s,
-				Err: fmt.Errorf("%w: it holds %s", ErrSignal, s)}
+			return false, skipped, r.holds(p, s)
 		default:
 			b, err := r.unmarshalJSON(p, s)
 			if err != nil {
@@ -479,10 +516,21 @@ func (r *Reader) at(p piece, err error) error {
 	if p.part > 0 {
 		signal = r.notRead()
 	}
-	return &Error{Format: r.format, Signal: signal, Part: p.part, Line: p.line, OneLine: p.oneLine, Offset: p.offset,
-		Cut: errors.Is(cause, io.ErrUnexpectedEOF), Err: cause}
+	e := r.inContent(p, signal, cause)
+	e.Cut = errors.Is(cause, io.ErrUnexpectedEOF)
+	return e
 }
 
-func (r *Reader) inContent(p piece, s Signal, err error) error {
-	return &Error{Format: r.format, Signal: s, Part: p.part, Line: p.line, OneLine: p.oneLine, Offset: p.offset, Err: err}
+// holds returns the error of a piece of another signal.
+func (r *Reader) holds(p piece, found Signal) error {
+	e := r.inContent(p, r.signal, fmt.Errorf("%w: it holds %s", ErrSignal, found))
+	e.Found = found
+	return e
+}
+
+func (r *Reader) inContent(p piece, s Signal, err error) *Error {
+	if r.lineless {
+		p.line, p.oneLine = 0, 0
+	}
+	return &Error{Format: r.format, Signal: s, Part: p.part, Line: p.line, OneLine: p.oneLine, Offset: p.offset, Unpacked: r.src.unpacked, Err: err}
 }

@@ -67,7 +67,7 @@ func TestAdvice(t *testing.T) {
 	require.NotContains(t, stderr, "warning")
 	_, stderr = mustRun(t, nil, "convert", filepath.Join(dir, "logs.stef"), filepath.Join(dir, "logs.json"))
 	require.Contains(t, stderr, " times the input\n")
-	f(cli.ExitUsage, "all.json: it holds traces and logs, not metrics: leave --signal out\n", "convert", "--signal", "metrics", both, out+".stef")
+	f(cli.ExitUsage, "all.json: it holds traces and logs, not metrics: use --signal traces or --signal logs\n", "convert", "--signal", "metrics", both, out+".stef")
 
 	// repair and inspect read only streams.
 	f(cli.ExitUsage, "all.json: it is otlp-json; repair is for STEF: ", "repair", both, out)
@@ -111,7 +111,7 @@ func TestAdvice(t *testing.T) {
 			f(cli.ExitData, " and looks like text\n", args...)
 		}
 	}
-	f(cli.ExitData, "short.stef: offset 0: corrupt stream: signature: unexpected EOF", "inspect", path("short.stef", []byte("STE")))
+	f(cli.ExitData, "short.stef: offset 0: corrupt stream: the stream ends inside its headers: unexpected EOF", "inspect", path("short.stef", []byte("STE")))
 
 	// The error about a bad schema contains the name of the schema file once, with the line.
 	bad := path("bad.stef", []byte("package a\nstruct A root { X timestamp }\n"))

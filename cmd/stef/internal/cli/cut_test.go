@@ -184,6 +184,63 @@ func TestSkipsAllOfCutFile(t *testing.T) {
 	require.NotContains(t, stderr, "everything complete before the cut was converted")
 }
 
+// Of several inputs, --skip omits those that are cut before anything in them is whole. Files of other
+// kinds are errors, which are reported together.
+func TestSkipsFilesCutAtTheStart(t *testing.T) {
+	m := newMistakes(t)
+	for _, name := range []string{"a.otlp", "a.json", "a.arrow", "a.stef", "a.parquet", "a.json.gz", "a.otlp.zst"} {
+		mustRun(t, nil, "convert", "-q", m.json, m.path(name))
+		content, err := os.ReadFile(m.path(name))
+		require.NoError(t, err)
+		for n := 1; n < min(20, len(content)); n++ {
+			cut := m.file("cut-"+name, content[:n])
+			for _, args := range [][]string{{}, {"--signal", "logs"}} {
+				for _, ins := range [][]string{{cut, m.json}, {m.json, cut}} {
+					stderr := mustSkip(t, nil, append(append(append([]string{"--force", "-q"}, args...), ins...), m.path("skipped.stef"))...)
+					require.Regexp(t, "^not complete: "+regexp.QuoteMeta(cut)+": .*; nothing of it was converted\n$", stderr, n)
+				}
+			}
+			stderr := mustSkip(t, nil, "--force", "-q", cut, m.json, m.path("skipped-{signal}.stef"))
+			require.Equal(t, 1, strings.Count(stderr, "not complete: "+cut+": "), stderr)
+			code, _, stderr := run(nil, "convert", "--skip", cut, m.path("out.stef"))
+			require.Equal(t, cli.ExitData, code, stderr)
+			require.Contains(t, stderr, "unexpected EOF")
+		}
+	}
+	m.fails(cli.ExitData, "cut.json: otlp-json byte 0: the file ends before it names its signal: unexpected EOF", "convert", m.file("cut.json", []byte(`{"resou`)), m.path("out.stef"))
+	m.fails(cli.ExitData, "a.zst: zstd: the file is cut inside its header, so nothing of it can be read: unexpected EOF", "cat", m.file("a.zst", []byte{0x28, 0xb5, 0x2f}))
+
+	readme, csv, other := m.file("README", []byte("# Shop\n")), m.file("a.csv", []byte("a,b\n1,2\n")), m.file("other.json", []byte(`{"a":1`))
+	code, _, stderr := run(nil, "convert", "--skip", m.json, readme, m.path("nowhere"), csv, m.path("out.stef"))
+	require.Equal(t, cli.ExitIO, code)
+	require.Regexp(t, "^stef convert: .*README: the content has none of .*\nstef convert: .*nowhere: open: no such file or directory\nstef convert: .*a.csv: the content has none of .*\n$", stderr)
+	m.fails(cli.ExitData, "other.json: otlp-json byte 0: signal: the file is JSON, but not OTLP: it has no resourceMetrics, resourceSpans or resourceLogs", "convert", "--skip", m.json, other, m.path("out.stef"))
+}
+
+// A file whose messages are compressed alone does not have the lines of its content.
+func TestErrorsOfEachMessage(t *testing.T) {
+	m := newMistakes(t)
+	pack, err := zstd.NewWriter(nil)
+	require.NoError(t, err)
+	each := func(name string, messages ...string) string {
+		var content []byte
+		for _, message := range messages {
+			packed := pack.EncodeAll([]byte(message), nil)
+			content = append(binary.BigEndian.AppendUint32(content, uint32(len(packed))), packed...)
+		}
+		return m.file(name, content)
+	}
+	const logs, traces = `{"resourceLogs":[{"scopeLogs":[{"logRecords":[{}]}]}]}`, `{"resourceSpans":[{"scopeSpans":[{"spans":[{}]}]}]}`
+	m.fails(cli.ExitUsage, fmt.Sprintf("mixed: message 3, byte %d of the decompressed content, holds traces, and the messages before it hold logs; ", 2*len(logs+"\n"))+
+		"--signal metrics, traces or logs converts only these; or put {signal} into the name of OUT for one file per signal", "convert", each("mixed", logs, logs, traces), m.path("out.stef"))
+	m.fails(cli.ExitData, fmt.Sprintf("bad: otlp-json logs message 2, byte %d of the decompressed content: corrupt: invalid character ']' after object key", len(logs+"\n")+len(`{"resourceLogs"]`)),
+		"cat", each("bad", logs, `{"resourceLogs"]}`))
+	stream, _ := mustRun(t, []byte(logs), "convert", "-q", "-", "-")
+	bad := each("bad-streams", stream, stream[:len(stream)-1])
+	m.fails(cli.ExitData, fmt.Sprintf("bad-streams: offset %d of the decompressed content, message 2: ", 4+len(stream))+"frame 1 at offset 33: corrupt stream: the stream ends inside it: unexpected EOF; stef repair copies the whole messages before it",
+		"convert", bad, m.path("out.stef"))
+}
+
 // Each command says what to do with a truncated file whose messages are compressed alone.
 func TestCutEachMessage(t *testing.T) {
 	files := shortCuts(t)

@@ -86,9 +86,10 @@ func formatOf(name string) convert.Format {
 // existsError is the error of an output that exists.
 func existsError(name string) error { return completef("%s exists; --force overwrites it", name) }
 
-// openable returns an error if an input does not exist or cannot be read, before
+// openable returns the errors of all inputs that do not exist or cannot be read, before
 // anything is written. It opens regular files only: a pipe can be opened once.
 func openable(o convert.Options, inNames []string, outName string) error {
+	var all allErrors
 	for _, name := range inNames {
 		info, err := os.Stat(name)
 		switch {
@@ -100,15 +101,17 @@ func openable(o convert.Options, inNames []string, outName string) error {
 			continue
 		}
 		in, err := file.Open(name, nil)
-		if err != nil {
-			return err
+		if err == nil {
+			_, err = o.Guess(in)
+			in.Close()
 		}
-		_, err = o.Guess(in)
-		in.Close()
 		omitted := errors.Is(err, file.ErrEmpty) || o.Skip && errors.Is(err, io.ErrUnexpectedEOF)
 		if err != nil && !(len(inNames) > 1 && omitted) {
-			return err
+			all = append(all, err)
 		}
+	}
+	if len(all) > 0 {
+		return all
 	}
 	return nil
 }

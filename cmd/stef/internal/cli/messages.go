@@ -28,7 +28,7 @@ type streamMessage struct {
 
 // eachMessage calls f for each message of a file of format stef-parts.
 func (s *opened) eachMessage(f func(m *streamMessage) error) error {
-	messages := convert.NewMessages(s.src)
+	messages := convert.NewMessages(s.src, s.Packed != "")
 	for n := 1; ; n++ {
 		data, err := messages.Next()
 		if err == io.EOF {
@@ -40,11 +40,11 @@ func (s *opened) eachMessage(f func(m *streamMessage) error) error {
 		m := &streamMessage{number: n, offset: messages.Offset(), data: data, root: s.root, src: bytes.NewReader(data)}
 		if m.root == nil {
 			if m.root, m.src, err = s.o.roots.Recognise(m.src); err != nil {
-				return fmt.Errorf("offset %d, message %d: %w", m.offset, n, err)
+				return messages.At(err)
 			}
 		}
 		if err := f(m); err != nil {
-			return fmt.Errorf("offset %d, message %d: %w", m.offset, n, err)
+			return messages.At(err)
 		}
 	}
 }

@@ -220,7 +220,7 @@ func TestMixedParts(t *testing.T) {
 	const advice = "; --signal metrics, traces or logs converts only these; or put {signal} into the name of OUT for one file per signal"
 	m.fails(cli.ExitUsage, "mixed.parts: parts 1 to 2 are traces, part 3 is logs"+advice, "convert", mixed, out)
 	m.fails(cli.ExitUsage, "first.parts: part 1 is logs, part 2 is traces"+advice, "convert", first, out)
-	m.fails(cli.ExitUsage, "mixed.parts: it holds traces and logs, not metrics: leave --signal out", "convert", "--signal", "metrics", mixed, out)
+	m.fails(cli.ExitUsage, "mixed.parts: it holds traces and logs, not metrics: use --signal traces or --signal logs", "convert", "--signal", "metrics", mixed, out)
 	m.fails(cli.ExitUsage, "mixed.parts holds traces and logs: say --signal; run replay once for each", "replay", mixed)
 	for _, more := range [][]string{{}, {"--mode", "ordered"}, {"--mode", "sorted", "--frame-items", "1000"}} {
 		_, stderr := mustRun(t, nil, append([]string{"convert", "--force", "--signal", "traces", mixed, out}, more...)...)
@@ -248,7 +248,7 @@ func TestMixedParts(t *testing.T) {
 		m.fails(cli.ExitUsage, "mixed.bin: it holds traces, then logs; --signal metrics, traces or logs reads only these", command, streams)
 	}
 	m.fails(cli.ExitUsage, "mixed.bin holds traces and logs: say --signal; run replay once for each", "replay", streams)
-	m.fails(cli.ExitUsage, "mixed.bin: it holds traces and logs, not metrics: leave --signal out", "convert", "--signal", "metrics", streams, out)
+	m.fails(cli.ExitUsage, "mixed.bin: it holds traces and logs, not metrics: use --signal traces or --signal logs", "convert", "--signal", "metrics", streams, out)
 	_, stderr = mustRun(t, nil, "convert", "--signal", "logs", streams, m.path("streams.stef"))
 	require.Contains(t, stderr, fmt.Sprintf("skipped: %d spans, which --signal logs excludes\n", 2*n))
 	got, _ = mustRun(t, nil, "cat", m.path("streams.stef"))
@@ -446,7 +446,7 @@ func TestMistakesOfFiles(t *testing.T) {
 
 	content, err := os.ReadFile(m.parquet)
 	require.NoError(t, err)
-	m.fails(cli.ExitData, "cut.parquet: corrupt file: the file is cut or not complete: Parquet has its index at the end", "convert", m.file("cut.parquet", content[:len(content)-9]), out)
+	m.fails(cli.ExitData, "cut.parquet: corrupt file: the file is cut or not complete: Parquet has its index at the end: unexpected EOF", "convert", m.file("cut.parquet", content[:len(content)-9]), out)
 	code, _, stderr = run(content, "convert", "-", out)
 	require.Equal(t, cli.ExitUsage, code)
 	require.Equal(t, "stef convert: standard input: a Parquet file cannot be read from a pipe, because its index is at the end: write it to a file first, and name that file\n", stderr)

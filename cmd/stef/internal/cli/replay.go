@@ -222,10 +222,10 @@ func rate(items uint64, took time.Duration) string {
 	return figure.Grouped(uint64(math.Round(r)))
 }
 
-// checkAll checks the files, and returns those that are not empty.
+// checkAll checks the files, and returns those to send. Of several files, it leaves out the empty ones.
 func (c *replayer) checkAll(env *Env, names []string) (filled []string, err error) {
 	err = eachInput(env, names, func(name string) error {
-		err := c.check(name)
+		err := c.check(name, len(names) > 1)
 		if err == nil {
 			filled = append(filled, name)
 		}
@@ -235,8 +235,9 @@ func (c *replayer) checkAll(env *Env, names []string) (filled []string, err erro
 }
 
 // check refuses a file that cannot be opened, or that has several signals, before anything is
-// sent. Other errors of a file are reported while the file is sent.
-func (c *replayer) check(name string) error {
+// sent. Other errors of a file are reported while the file is sent. An empty file is refused if it is one
+// of several, or not valid.
+func (c *replayer) check(name string, several bool) error {
 	in, err := file.Open(name, nil)
 	if errors.Is(err, fs.ErrNotExist) && address.MatchString(name) {
 		return &file.Error{Name: name, Err: fmt.Errorf("there is no such file; if this is an address, use --endpoint %s", name)}
@@ -245,8 +246,15 @@ func (c *replayer) check(name string) error {
 		return err
 	}
 	defer in.Close()
-	if err := in.Empty(); err != nil || c.signal != nil {
-		return in.Blame(err)
+	empty := in.Empty()
+	if empty != nil && !several {
+		for _, err := range convert.Batches(in, c.signal, c.notes.print) {
+			return err
+		}
+		return nil
+	}
+	if empty != nil || c.signal != nil {
+		return in.Blame(empty)
 	}
 	found, _ := convert.Signals(in)
 	if len(found) < 2 {

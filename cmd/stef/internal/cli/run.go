@@ -95,7 +95,13 @@ func (env *Env) report(c *command, err error) int {
 	if errors.As(err, &failed) && errors.Is(failed.Err, syscall.EPIPE) {
 		return ExitIO // the reader of a pipe, such as head, has ended: print no error
 	}
-	fmt.Fprintf(env.Stderr, "stef %s: %s\n", c.name, message(err))
+	all, ok := err.(allErrors)
+	if !ok {
+		all = allErrors{err}
+	}
+	for _, e := range all {
+		fmt.Fprintf(env.Stderr, "stef %s: %s\n", c.name, message(e))
+	}
 	switch {
 	case errors.As(err, &usage) && usage.complete, errors.Is(err, convert.ErrUnsupported), errors.Is(err, convert.ErrMisfit), errors.As(err, &mixed):
 		return ExitUsage
@@ -109,6 +115,12 @@ func (env *Env) report(c *command, err error) int {
 	}
 	return ExitData
 }
+
+// allErrors are errors of several files, which are reported together.
+type allErrors []error
+
+func (all allErrors) Error() string   { return errors.Join(all...).Error() }
+func (all allErrors) Unwrap() []error { return all }
 
 // ownRecords is an error about records of the user's schema. flags are the flags that other
 // commands need to read them.
@@ -129,7 +141,8 @@ func plainText(err error) string {
 		text = strings.TrimPrefix(text, name)
 	}
 	text = frameLast.ReplaceAllString(text, "frame $2 at offset $1")
-	return cutFrame.ReplaceAllString(text, "$1: the stream ends inside it: ")
+	text = cutFrame.ReplaceAllString(text, "$1: the stream ends inside it: ")
+	return cutHeaders.ReplaceAllString(text, "$1: the stream ends inside its headers: unexpected EOF")
 }
 
 // message is the text of an error for users of the program.
@@ -194,9 +207,10 @@ var noEnd = map[bool][2]string{
 var (
 	frameLast = regexp.MustCompile(`offset (\d+), frame (\d+)`)
 	nextPart  = regexp.MustCompile(`(frame) (\d+) at offset (\d+): (?:corrupt stream: the stream ends inside it|zstd|gzip): unexpected EOF` +
-		`|offset (\d+), (message) (\d+): corrupt stream: the file ends within the length of a message` +
-		`|otlp[-a-z]* (?:[a-z]+ )?(part|message) (\d+),(?: line \d+,)? byte (\d+): (?:zstd|gzip): unexpected EOF`)
-	cutFrame = regexp.MustCompile(`(frame \d+ at offset \d+: corrupt stream): (?:frame header|(?:un)?compressed size|content of a frame): `)
+		`|offset (\d+) of the decompressed content, (message) (\d+): corrupt stream: the file ends within the length of a message` +
+		`|otlp[-a-z]* (?:[a-z]+ )?(part|message) (\d+),(?: line \d+,)? byte (\d+) of the decompressed content: (?:zstd|gzip): unexpected EOF`)
+	cutHeaders = regexp.MustCompile(`(offset \d+: corrupt stream): (?:signature|(?:size of the )?fixed header|before the variable header|frame header|(?:un)?compressed size|content of a frame): unexpected EOF`)
+	cutFrame   = regexp.MustCompile(`(frame \d+ at offset \d+: corrupt stream): (?:frame header|(?:un)?compressed size|content of a frame): `)
 )
 
 // secondStream is the error of a stream that follows another stream in a file: its first

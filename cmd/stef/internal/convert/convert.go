@@ -56,7 +56,15 @@ func Misfit(format string, args ...any) error { return misfit{error: fmt.Errorf(
 // OtherSignal returns the ErrOtherSignal of an input that contains found, although flag
 // names the signal wanted.
 func OtherSignal(found string, wanted otlpfile.Signal, flag string) error {
-	return misfit{fmt.Errorf("it holds %s, not %s: leave %s out", found, wanted, cmp.Or(flag, "--signal")), true}
+	return misfit{fmt.Errorf("it holds %s, not %s: %s", found, wanted, otherFlag(found, flag)), true}
+}
+
+// otherFlag says what to do about a flag that names a signal that the input does not have.
+func otherFlag(found, flag string) string {
+	if first, second, ok := strings.Cut(found, " and "); ok {
+		return fmt.Sprintf("use --signal %s or --signal %s", first, second)
+	}
+	return "leave " + cmp.Or(flag, "--signal") + " out"
 }
 
 // Options say what to convert and to which format. For most fields, the zero

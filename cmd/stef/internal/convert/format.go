@@ -84,8 +84,12 @@ func viaParquet(base string) string {
 // peeked is how much of the content guessInput examines.
 const peeked = 64 << 10
 
+// firstBytes are the first bytes of files of a format, in which a file may be cut. In otlp-parts, this
+// is the first byte of a length below 16 MiB.
+var firstBytes = map[Format]string{OTLPParts: "\x00", Parquet: "PAR1", Arrow: "\xff\xff\xff\xff"}
+
 // guessInput returns the format of the content, or the format of the name if
-// the content is empty.
+// the content is empty or cut in its first bytes.
 func guessInput(name string, head []byte) Format {
 	if n := min(len(head), 4); n > 0 && string(head[:n]) == "STEF"[:n] || n == 0 && formatOfName(name) == STEF {
 		return STEF
@@ -97,6 +101,11 @@ func guessInput(name string, head []byte) Format {
 		return Arrow
 	case framed(head):
 		return STEFParts
+	case len(head) > 0 && len(head) <= 4:
+		f := formatOfName(name)
+		if first := firstBytes[f]; first != "" && strings.HasPrefix(first, string(head[:min(len(head), len(first))])) {
+			return f
+		}
 	}
 	return ours(otlpfile.GuessFormat(name, head))
 }

@@ -4,7 +4,6 @@
 package convert
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -134,6 +133,10 @@ func runAll(open func(i int) (in *file.Input, ok bool, err error), out io.Writer
 	c := &joined{Options: o, out: out, res: &Result{To: o.To, Root: o.Root, RootFlag: o.RootFlag}}
 	for i := 0; ; i++ {
 		in, ok, err := open(i)
+		if err != nil && several && o.Skip && isCut(err) { // cut in the header of its compression
+			c.res.Files = append(c.res.Files, fmt.Errorf("%w"+NothingConverted, err))
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -346,7 +349,8 @@ func noneHas(o *Options, others []SkippedSignal) error {
 	for _, other := range others {
 		names = append(names, other.Signal.String())
 	}
-	return misfit{fmt.Errorf("the files hold %s, not %s: leave %s out", strings.Join(names, " and "), o.Root.Signal, cmp.Or(o.RootFlag, "--signal")), true}
+	found := strings.Join(names, " and ")
+	return misfit{fmt.Errorf("the files hold %s, not %s: %s", found, o.Root.Signal, otherFlag(found, o.RootFlag)), true}
 }
 
 // write writes a batch and counts its items.

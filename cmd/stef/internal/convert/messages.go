@@ -24,14 +24,18 @@ const MaxMessage = 64 << 20
 // Messages reads the messages of a file of format stef-parts. Each message is a whole STEF
 // stream. Its length precedes it in 4 bytes, big-endian.
 type Messages struct {
-	src    io.Reader
-	offset int64 // where the next message begins
-	n      int   // number of whole messages so far
-	buf    []byte
+	src      io.Reader
+	unpacked bool
+	offset   int64 // where the next message begins
+	n        int   // number of whole messages so far
+	buf      []byte
 }
 
-// NewMessages returns a reader of the messages in src.
-func NewMessages(src io.Reader) *Messages { return &Messages{src: src} }
+// NewMessages returns a reader of the messages in src. unpacked says that src is the content of a
+// compressed file, so that offsets are not those of the file.
+func NewMessages(src io.Reader, unpacked bool) *Messages {
+	return &Messages{src: src, unpacked: unpacked}
+}
 
 // Offset returns the offset of the last message, where its length begins.
 func (m *Messages) Offset() int64 { return m.offset - int64(len(m.buf)) - 4 }
@@ -71,13 +75,27 @@ func (m *Messages) at(text string, err error) error {
 		return bad
 	}
 	if err == nil || err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF) {
-		bad := fmt.Errorf("offset %d, message %d: %w: %s", m.offset, m.n+1, stef.ErrCorrupt, text)
+		bad := fmt.Errorf("%s: %w: %s", m.place(m.offset, m.n+1), stef.ErrCorrupt, text)
 		if err != nil {
 			return &cutError{bad, m.offset}
 		}
 		return bad
 	}
-	return fmt.Errorf("offset %d, message %d: %w", m.offset, m.n+1, err)
+	return fmt.Errorf("%s: %w", m.place(m.offset, m.n+1), err)
+}
+
+// place is the text of an error about the place of a message.
+func (m *Messages) place(offset int64, n int) string {
+	of := ""
+	if m.unpacked {
+		of = " of the decompressed content"
+	}
+	return fmt.Sprintf("offset %d%s, message %d", offset, of, n)
+}
+
+// At adds the place of the last message to an error.
+func (m *Messages) At(err error) error {
+	return fmt.Errorf("%s: %w", m.place(m.Offset(), m.n), err)
 }
 
 // cutError is the error of a file that ends within a message.
@@ -105,8 +123,8 @@ type messageBatches struct {
 	skipped map[otlpfile.Signal]uint64
 }
 
-func newMessageBatches(src io.Reader, o *Options) *messageBatches {
-	return &messageBatches{m: NewMessages(src), o: o, skipped: map[otlpfile.Signal]uint64{}}
+func newMessageBatches(in *file.Input, o *Options) *messageBatches {
+	return &messageBatches{m: NewMessages(in, in.Packed != ""), o: o, skipped: map[otlpfile.Signal]uint64{}}
 }
 
 // count returns how many items of a signal were skipped.
@@ -181,7 +199,7 @@ func (m *Messages) blame(err error) error {
 	if err == nil || errors.As(err, &items) {
 		return err
 	}
-	return &messageError{fmt.Errorf("offset %d, message %d: %w", m.Offset(), m.n, err), m.n - 1}
+	return &messageError{m.At(err), m.n - 1}
 }
 
 // messageError is an error of reading a file of format stef-parts.

@@ -41,6 +41,9 @@ func open(in *file.Input, o *Options, more ...otlpfile.ReaderOption) (*otlpfile.
 	if in.Packed != "" {
 		options = append(options, otlpfile.WithUnpacked())
 	}
+	if in.Each {
+		options = append(options, otlpfile.WithoutLines())
+	}
 	empty := in.Empty()
 	r, err := otlpfile.Open(in, otlpFormats[o.From], wanted, options...)
 	if errors.Is(err, otlpfile.ErrSignal) && wanted == otlpfile.SignalUnknown && !errors.Is(err, otlpfile.ErrProfiles) {
@@ -298,11 +301,15 @@ func mixed(r *otlpfile.Reader, o *Options, err error) error {
 	if o.Root != nil || !errors.Is(err, otlpfile.ErrSignal) || !errors.As(err, &at) {
 		return err
 	}
+	place := fmt.Sprintf("message %d, line %d,", at.Part, at.Line)
+	if at.Line == 0 {
+		place = fmt.Sprintf("message %d, byte %d of the decompressed content,", at.Part, at.Offset)
+	}
 	switch {
 	case at.Format == otlpfile.JSON && at.Part == 1:
-		err = fmt.Errorf("message 1, line %d, holds %s and %s", at.Line, at.Signal, at.Found)
+		err = fmt.Errorf("%s holds %s and %s", place, at.Signal, at.Found)
 	case at.Format == otlpfile.JSON:
-		err = fmt.Errorf("message %d, line %d, holds %s, and the messages before it hold %s", at.Part, at.Line, at.Found, at.Signal)
+		err = fmt.Errorf("%s holds %s, and the messages before it hold %s", place, at.Found, at.Signal)
 	case at.Format == otlpfile.Parts && at.Part == 2:
 		err = fmt.Errorf("part 1 is %s, part 2 is %s", at.Signal, at.Found)
 	case at.Format == otlpfile.Parts && at.Part > 2:

@@ -130,7 +130,7 @@ func (in *Input) unpack() error {
 		z, err := gzip.NewReader(raw)
 		if err != nil {
 			if err = unexpected(err); err == io.ErrUnexpectedEOF {
-				return fmt.Errorf("gzip: the file is cut inside its header, so nothing of it can be read: %w", err)
+				return cutInHeader("gzip")
 			}
 			return fmt.Errorf("gzip: %w", err)
 		}
@@ -143,10 +143,21 @@ func (in *Input) unpack() error {
 		}
 		in.close = append(in.close, z.zstd.Close)
 		in.content = bufio.NewReaderSize(&unpacker{r: z}, 64<<10)
+	case len(head) == 0:
+		in.content = raw
+	case bytes.HasPrefix(gzipMagic, head) && strings.HasSuffix(in.Name, ".gz"):
+		return cutInHeader("gzip")
+	case bytes.HasPrefix(zstdMagic, head) && (strings.HasSuffix(in.Name, ".zst") || strings.HasSuffix(in.Name, ".zstd")):
+		return cutInHeader("zstd")
 	default:
 		in.content = raw
 	}
 	return nil
+}
+
+// cutInHeader is the error of a file that is cut inside the header of its compression.
+func cutInHeader(packed string) error {
+	return fmt.Errorf("%s: the file is cut inside its header, so nothing of it can be read: %w", packed, io.ErrUnexpectedEOF)
 }
 
 // unpacker adds the name of the compression to the errors of a decompressor. After its
