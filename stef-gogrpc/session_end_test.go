@@ -533,6 +533,24 @@ func TestSessionRefused(t *testing.T) {
 		require.Equal(t, 2, r.session.Stats().Live)
 		r.stop()
 	})
+	bubble(t, "before another slot failed otherwise", func(t *testing.T, r *rig) {
+		r.config.ProbeInterval = -1
+		r.config.Streams = 2
+		r.onOpen = func(_ context.Context, n int, _ *fakeStream) error {
+			switch n {
+			case 0:
+				return errorf(KindUnimplemented, "no")
+			case 1:
+				return unavailable()
+			}
+			return nil
+		}
+		r.start()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		require.Equal(t, 2, r.session.Stats().Live, "the success of one slot makes the refused slot try again")
+		r.stop()
+	})
 	bubble(t, "by one of two", func(t *testing.T, r *rig) {
 		r.config.Streams = 2
 		r.onOpen = func(_ context.Context, n int, _ *fakeStream) error {

@@ -26,6 +26,7 @@ type opener[B any] struct {
 	probe    chan struct{} // a call of Probe: try to open a stream now
 	demand   chan struct{} // a batch waits for a stream
 	sleeping atomic.Bool   // the opener waits for demand
+	refused  atomic.Bool   // the server refused to open a stream at the last attempt
 	once     sync.Once
 	tried    chan struct{} // closed after the first attempt
 }
@@ -109,6 +110,7 @@ func (t *opener[B]) begin() bool {
 func (t *opener[B]) connect() (l *sender[B], refused *session.Fault, failed *Error) {
 	s := t.session
 	t.drainProbe() // this attempt satisfies the probe
+	t.refused.Store(false)
 	began := time.Now()
 	stream, err := s.open(s.opening)
 	if err != nil {
@@ -171,12 +173,11 @@ func (t *opener[B]) install(next, current *sender[B]) (regular bool) {
 	var out session.Decisions
 	s.mu.Lock()
 	s.unopened.Store(nil)
-	refused := s.machine.Refused()
 	regular, forced := s.machine.Opened(next.state, previous, now, &out)
 	s.mu.Unlock()
 	s.config.Events.call(&event{kind: eventOpened, stream: t.number, duration: now.Sub(next.began)})
-	if refused {
-		for _, other := range s.openers {
+	for _, other := range s.openers {
+		if other.refused.Load() { // it may wait without limit
 			signal(other.probe)
 		}
 	}
@@ -220,12 +221,15 @@ func (t *opener[B]) failed(err *Error, refused *session.Fault) time.Duration {
 	var out session.Decisions
 	s.mu.Lock()
 	live := s.machine.OpenFailed(refused, time.Now(), &out)
+	// Store this before the lock is released: a slot that opens a stream later must see it. A server
+	// that accepts streams and then refuses them does not count: one more stream proves nothing.
+	t.refused.Store(refused != nil && refused.Class != session.Refused)
 	if live == 0 {
 		s.unopened.Store(&lapse{err, time.Now()})
 	}
 	s.mu.Unlock()
 	switch {
-	case refused == nil || refused.Class == session.Refused || live > 0:
+	case !t.refused.Load() || live > 0:
 	case s.config.ProbeInterval < 0:
 		wait = 0
 	default:

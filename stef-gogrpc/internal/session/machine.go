@@ -135,10 +135,6 @@ func (m *Machine) Opened(s, previous *Stream, now time.Time, out *Decisions) (re
 	return regular, m.forced
 }
 
-// Refused reports whether the peer refused to open a stream at the last attempt. It returns false
-// if the peer accepts streams and then refuses them: opening one more stream proves nothing.
-func (m *Machine) Refused() bool { return m.refused != nil && m.empty == 0 }
-
 // OpenFailed records a failed attempt to open a stream, and returns the number of live streams.
 // refusal is nil if waiting may help. If refusal is set, batches do not wait while there is no
 // live stream (see also refusedEmpty).
