@@ -68,6 +68,7 @@ func (x *stefExporter[B]) newBackend(ctx context.Context, host component.Host, c
 		stopped:   x.stopped,
 
 		servesOthers: b.servesOthers,
+		hasOthers:    b.hasOthers,
 	}
 	if changed != nil {
 		here.logger = here.logger.With(zap.String("backend", address))
@@ -108,6 +109,10 @@ func (b *backend[B]) send(ctx context.Context, data B, items int) *failure {
 
 func (b *backend[B]) servesOthers(than *route[B]) bool {
 	return slices.ContainsFunc(b.routes.all(), func(r *route[B]) bool { return r != than && r.accepted.Load() })
+}
+
+func (b *backend[B]) hasOthers(than *route[B]) bool {
+	return slices.ContainsFunc(b.routes.all(), func(r *route[B]) bool { return r != than && r.stef.session.Stats().Live > 0 })
 }
 
 func (b *backend[B]) sendWhileUp(ctx context.Context, data B, items int) *failure {

@@ -129,7 +129,7 @@ func (b *balancer[B]) set(ctx context.Context, addresses []string) error {
 		b.exporter.settings.Logger.Info("A backend was removed.", zap.String("backend", one.address))
 		b.working.Go(func() {
 			one.sending.Wait() // new batches use other backends
-			ctx, cancel := context.WithTimeout(context.Background(), b.exporter.config.Stef.ShutdownDrainTimeout)
+			ctx, cancel := context.WithTimeout(b.exporter.life, b.exporter.config.Stef.ShutdownDrainTimeout)
 			defer cancel()
 			if err := one.shutdown(ctx); err != nil {
 				b.exporter.settings.Logger.Warn("A backend did not acknowledge everything.", zap.String("backend", one.address), zap.Error(err))
@@ -162,10 +162,9 @@ func (b *balancer[B]) list() []*backend[B] {
 // changed tells the host if the first backend answers or the last one does not. It returns
 // false if there are backends and none answers.
 func (b *balancer[B]) changed() (up bool) {
-	list := b.list()
-	up = len(list) == 0 || slices.ContainsFunc(list, func(one *backend[B]) bool { return !one.down() })
-	b.mu.Lock()
+	b.mu.Lock() // also while the backends are asked: a slower call must not report what was true before
 	defer b.mu.Unlock()
+	up = len(b.backends) == 0 || slices.ContainsFunc(b.backends, func(one *backend[B]) bool { return !one.down() })
 	status, event := componentstatus.StatusOK, componentstatus.NewEvent(componentstatus.StatusOK)
 	if !up {
 		status, event = componentstatus.StatusRecoverableError, componentstatus.NewRecoverableErrorEvent(errBackendDown)
@@ -173,16 +172,16 @@ func (b *balancer[B]) changed() (up bool) {
 	if b.status != status {
 		b.status = status
 		if !up {
-			b.exporter.settings.Logger.Warn("No backend answers. Nothing can be sent at present: telemetry waits until one answers.", zap.Int("backends", len(list)))
+			b.exporter.settings.Logger.Warn("No backend answers. Nothing can be sent at present: telemetry waits until one answers.", zap.Int("backends", len(b.backends)))
 		}
 		componentstatus.ReportStatus(b.host, event)
 	}
 	return up
 }
 
-// candidates returns the backends that answer, or all backends if none answers. The caller must
-// call sending.Done for each of them.
-func (b *balancer[B]) candidates() (list []*backend[B], seeds []uint64) {
+// candidates returns the backends that answer, or all backends if none answers; up reports whether
+// any answers. The caller must call sending.Done for each of them.
+func (b *balancer[B]) candidates() (list []*backend[B], seeds []uint64, up bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, one := range b.backends {
@@ -190,14 +189,14 @@ func (b *balancer[B]) candidates() (list []*backend[B], seeds []uint64) {
 			list = append(list, one)
 		}
 	}
-	if len(list) == 0 {
+	if up = len(list) > 0; !up {
 		list = b.backends
 	}
 	for _, one := range list {
 		seeds = append(seeds, one.seed)
 		one.sending.Add(1) // the backend is not removed before this batch is sent
 	}
-	return list, seeds
+	return list, seeds, up
 }
 
 var errNoBackend = errors.New("no backend is known: the endpoint is not resolved to an address yet; check its DNS name")
@@ -238,7 +237,7 @@ type outcome[B any] struct {
 // spread sends the parts of a batch to their backends concurrently. If a backend goes
 // down meanwhile, its parts are spread over the other backends.
 func (b *balancer[B]) spread(ctx context.Context, batch B, tries int, result *outcome[B]) {
-	list, seeds := b.candidates()
+	list, seeds, up := b.candidates()
 	defer func() {
 		for _, one := range list {
 			one.sending.Done()
@@ -251,7 +250,7 @@ func (b *balancer[B]) spread(ctx context.Context, batch B, tries int, result *ou
 	parts := b.splitter.split(batch, func(key uint64) int { return choose(seeds, key) })
 	var group sync.WaitGroup
 	for i, part := range parts {
-		group.Go(func() { b.deliver(ctx, list[i], part, tries+1, result) })
+		group.Go(func() { b.deliver(ctx, list[i], up, part, tries+1, result) })
 	}
 	group.Wait()
 }
@@ -260,13 +259,18 @@ func (b *balancer[B]) spread(ctx context.Context, batch B, tries int, result *ou
 // backends. After that many attempts the part is returned to the queue.
 const maxTries = 4
 
-func (b *balancer[B]) deliver(ctx context.Context, to *backend[B], part B, tries int, result *outcome[B]) {
+// deliver sends a part to a backend. If the backend was up when it was chosen, the attempt ends when
+// the backend is down. If not, all backends are down, and the part waits.
+func (b *balancer[B]) deliver(ctx context.Context, to *backend[B], up bool, part B, tries int, result *outcome[B]) {
 	items := b.exporter.signal.Items(part)
+	if items == 0 {
+		return // a resource without items
+	}
 	var f *failure
-	if to.down() { // then all backends are down
-		f = to.send(ctx, part, items)
-	} else {
+	if up {
 		f = to.sendWhileUp(ctx, part, items)
+	} else {
+		f = to.send(ctx, part, items)
 	}
 	telemetry := b.exporter.telemetry
 	switch {

@@ -23,6 +23,7 @@ import (
 
 	"github.com/otelstef/stef/exporter/stefexporter/internal/metadata"
 	"github.com/otelstef/stef/internal/signal"
+	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
 )
 
 // TestChoose checks that each backend gets about the same number of keys. When a backend
@@ -205,6 +206,78 @@ func TestResolve(t *testing.T) {
 	err = x.push(ctx, batch()) // push waits for a stream, as with a single backend
 	require.ErrorAs(t, err, &rest)
 	require.Equal(t, 3, rest.Data().SpanCount())
+}
+
+// TestBackendDiesWhileSplitting: a backend goes down after it was chosen for a part of a batch.
+func TestBackendDiesWhileSplitting(t *testing.T) {
+	dies, stays := listen(t, &peer{}, "", true, false), listen(t, &peer{}, "", true, false)
+	c := testConfig("")
+	c.RoutingKey, c.Endpoints = RoutingTraceID, []string{dies.addr, stays.addr}
+	var x *stefExporter[ptrace.Traces]
+	s := tracesSplitter(RoutingTraceID)
+	split, kill := s.split, sync.OnceFunc(func() {
+		dies.stop(t)
+		require.Eventually(t, func() bool { return !x.gauges().backends[dies.addr] }, time.Minute, time.Millisecond)
+	})
+	s.split = func(b ptrace.Traces, where func(uint64) int) map[int]ptrace.Traces {
+		parts := split(b, where)
+		kill()
+		return parts
+	}
+	x, err := newExporter(c, signal.Traces, func(RoutingKey) splitter[ptrace.Traces] { return s }, exportertest.NewNopSettings(metadata.Type))
+	require.NoError(t, err)
+	require.NoError(t, x.start(t.Context(), componenttest.NewNopHost()))
+	defer func() { require.NoError(t, x.shutdown(context.Background())) }()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	require.NoError(t, x.push(ctx, spans("a", "b", "c", "d", "e", "f", "g", "h")))
+	bySTEF, _ := stays.got()
+	require.Equal(t, 8, bySTEF)
+}
+
+// TestRemovedBackendAtShutdown: a shutdown waits for a removed backend only until its own deadline.
+func TestRemovedBackendAtShutdown(t *testing.T) {
+	hangs := listen(t, &peer{onStream: func(s *stefgrpc.ServerStream) error {
+		<-s.Context().Done()
+		return nil
+	}}, "", true, false)
+	stays := listen(t, &peer{}, "", true, false)
+	c := testConfig("")
+	c.RoutingKey, c.Endpoints = RoutingTraceID, []string{hangs.addr, stays.addr}
+	c.Stef.ShutdownDrainTimeout = time.Hour
+	x, err := newExporter(c, signal.Traces, tracesSplitter, exportertest.NewNopSettings(metadata.Type))
+	require.NoError(t, err)
+	require.NoError(t, x.start(t.Context(), componenttest.NewNopHost()))
+	require.Eventually(t, func() bool { return x.gauges().live == 2 }, time.Minute, time.Millisecond)
+	require.NoError(t, x.balancer.set(t.Context(), []string{stays.addr}))
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	began := time.Now()
+	require.NoError(t, x.shutdown(ctx))
+	require.Less(t, time.Since(began), time.Minute)
+}
+
+// TestResourceWithoutItems: a resource without items is not sent, so its backend may be down.
+func TestResourceWithoutItems(t *testing.T) {
+	p := listen(t, &peer{}, "", false, true)
+	const down = "127.0.0.1:1"
+	c := testConfig("")
+	c.Protocol, c.RoutingKey, c.Endpoints = ProtocolOTLP, RoutingService, []string{down, p.addr}
+	x := start(t, c)
+	td, places := ptrace.NewTraces(), map[int]bool{}
+	for i := 0; len(places) < 2; i++ {
+		name := fmt.Sprint(i)
+		place := choose([]uint64{seedOf(down), seedOf(p.addr)}, keyOfText(name))
+		rs := td.ResourceSpans().AppendEmpty()
+		rs.Resource().Attributes().PutStr("service.name", name)
+		if places[place] = true; place == 1 {
+			rs.ScopeSpans().AppendEmpty().Spans().AppendEmpty().SetTraceID([16]byte{1})
+		}
+	}
+	require.NoError(t, x.ConsumeTraces(t.Context(), td))
+	_, byOTLP := p.got()
+	require.Equal(t, td.SpanCount(), byOTLP)
+	require.Empty(t, counted(t, x, "failed_attempts", "code"))
 }
 
 func TestRoutingMistakes(t *testing.T) {

@@ -4,6 +4,7 @@
 package stefexporter
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -56,4 +57,34 @@ func TestRefusedIdentityIsNoOutage(t *testing.T) {
 	}
 	f(false)
 	f(true)
+}
+
+// TestBusyIdentityIsNoOutage: a backend that has no room for the streams of one identity remains up
+// for the others, whose streams are open.
+func TestBusyIdentityIsNoOutage(t *testing.T) {
+	busy := grpc.StreamInterceptor(func(srv any, s grpc.ServerStream, _ *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
+		if md, _ := grpcmetadata.FromIncomingContext(s.Context()); len(md.Get("tenant")) == 1 && md.Get("tenant")[0] == "late" {
+			return status.Error(codes.Unavailable, "the server has reached its maximum number of streams")
+		}
+		return handle(srv, s)
+	})
+	one, two := listen(t, &peer{}, "", true, false, busy), listen(t, &peer{}, "", true, false)
+	core, logs := observer.New(zap.WarnLevel)
+	c := testConfig("")
+	c.RoutingKey, c.Endpoints = RoutingTraceID, []string{one.addr, two.addr}
+	c.MetadataKeys = []string{"tenant"}
+	x := startOn(t, c, componenttest.NewNopHost(), zap.New(core))
+	defer func() { require.NoError(t, x.Shutdown(t.Context())) }()
+	send := func(tenant string) error {
+		ctx, cancel := context.WithTimeout(contextOf(map[string][]string{"tenant": {tenant}}), 500*time.Millisecond)
+		defer cancel()
+		return x.ConsumeTraces(ctx, spans("a", "b", "c", "d", "e", "f", "g", "h"))
+	}
+	require.Eventually(t, func() bool { return send("good") == nil }, time.Minute, time.Millisecond)
+	err := send("late")
+	require.ErrorContains(t, err, "maximum number of streams")
+	require.False(t, consumererror.IsPermanent(err))
+	require.Eventually(t, func() bool { return send("good") == nil }, time.Minute, time.Millisecond)
+	require.Zero(t, logs.FilterMessageSnippet("does not answer").Len(), "%v", logs.All())
+	require.Empty(t, counted(t, x, "backend_rerouted_items", "endpoint"))
 }

@@ -79,8 +79,9 @@ type site[B any] struct {
 	pauses    pauses
 	stopped   <-chan struct{} // closed when the exporter begins to stop
 
-	// servesOthers reports whether the peer accepts streams of other identities.
-	servesOthers func(than *route[B]) bool
+	// servesOthers reports whether the peer accepts streams of other identities, hasOthers whether
+	// streams of other identities are open.
+	servesOthers, hasOthers func(than *route[B]) bool
 
 	// reachable and unreachable are nil unless the exporter routes between several backends.
 	reachable   func()          // a stream is open, or the peer has answered that it has no STEF
@@ -229,7 +230,7 @@ func (x *route[B]) openFailed(err *stefgrpc.Error, retryIn time.Duration) {
 	case retryIn == 0 && x.servesOthers(x):
 		// The peer refuses only this identity, for example its token.
 	default:
-		if x.unreachable != nil {
+		if x.unreachable != nil && !x.hasOthers(x) {
 			x.unreachable(err) // logs the error
 		}
 		if retryIn == 0 {

@@ -5,6 +5,7 @@ package stefexporter
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -104,6 +105,41 @@ func TestFallbackEndsWithConnection(t *testing.T) {
 		}, time.Minute, 50*time.Millisecond)
 		old = next
 	}
+}
+
+// TestOldRefusalIsNoEvidence: a peer that had no STEF at first, and has it later, does not answer when
+// the next stream is opened. The old answer is not the reason.
+func TestOldRefusalIsNoEvidence(t *testing.T) {
+	const without, with, silent = 0, 1, 2
+	var mode atomic.Int32
+	p := listen(t, &peer{}, "", true, true, grpc.StreamInterceptor(func(srv any, s grpc.ServerStream, _ *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
+		switch mode.Load() {
+		case without:
+			return status.Error(codes.Unimplemented, "no STEF here")
+		case silent:
+			<-s.Context().Done()
+			return s.Context().Err()
+		}
+		return handle(srv, s)
+	}))
+	c := testConfig(p.addr)
+	c.Stef.IdleTimeout = 20 * time.Millisecond
+	x := start(t, c)
+	require.NoError(t, x.send("a"))
+	mode.Store(with)
+	require.Eventually(t, func() bool {
+		require.NoError(t, x.send("b"))
+		bySTEF, _ := p.got()
+		return bySTEF > 0
+	}, time.Minute, 10*time.Millisecond)
+	mode.Store(silent)
+	require.Eventually(t, func() bool { return counted(t, x, "streams_active", "state")["live"] == 0 }, time.Minute, 10*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	err := x.ConsumeTraces(ctx, spans("c"))
+	require.ErrorContains(t, err, "STEF stream: ")
+	require.NotContains(t, err.Error(), "no STEF here")
+	require.Equal(t, map[string]int64{"": 1}, counted(t, x, "downgrades", ""))
 }
 
 // TestFallsBackPerSignal uses a peer that has STEF only for another signal.

@@ -155,24 +155,25 @@ func (x *stefSender[B]) send(ctx context.Context, data B, items int) *failure {
 	if panicked != nil {
 		v = verdict{retry: true, code: codes.Unavailable} // another batch caused the failure
 	}
-	state := x.session.Stats()
-	without := ctx.Err() != nil && state.Live == 0 && state.LastError != nil
-	if waited {
-		without, v = true, verdict{retry: true, code: codes.Unavailable}
-		state.LastError = stefgrpc.FromStatus(err)
+	var unsent *stefgrpc.UnsentError
+	without := (*stefgrpc.Error)(nil) // why no stream was open
+	switch {
+	case waited:
+		without, v = stefgrpc.FromStatus(err), verdict{retry: true, code: codes.Unavailable}
+	case ctx.Err() != nil && errors.As(err, &unsent):
+		errors.As(unsent.Cause.Err, &without)
 	}
 	code := v.code
-	if without && code == codes.DeadlineExceeded {
+	if without != nil && code == codes.DeadlineExceeded {
 		code = codes.Unavailable // the batch waited for a stream, not for an acknowledgement
 	}
 	x.telemetry.failed(ctx, ProtocolSTEF, code)
-	var unsent *stefgrpc.UnsentError
 	if !v.retry && errors.As(err, &unsent) && !withoutSTEF(err) && (unsent.Acknowledged > 0 || len(unsent.Rejected) > 0) {
 		x.endedWithin(ctx, b, unsent)
 		return &failure{verdict: v, err: streamError(err)}
 	}
-	if without {
-		err = noStreamTo(x.config.ClientConfig.Endpoint, state.LastError)
+	if without != nil {
+		err = noStreamTo(x.config.ClientConfig.Endpoint, without)
 		return &failure{verdict: v, reason: dropPermanent, err: err}
 	}
 	return &failure{verdict: v, reason: dropPermanent, err: streamError(err)}
