@@ -59,6 +59,7 @@ type stream[T any] struct {
 	running    sync.WaitGroup
 	failure    atomic.Pointer[failure] // why the stream ends early
 	evicted    atomic.Bool             // the stream must end because it holds too much memory
+	refused    bool                    // the stream ends because too much data waits for admission
 	unacked    atomic.Int64            // records decoded and not settled
 	decoding   bool                    // the stream may decode (core.decoding) and has admitted bytes
 	paused     bool                    // the stream released both (see decoding) while it waits for the client
@@ -114,7 +115,7 @@ func (s *stream[T]) serve() error {
 	if errors.Is(err, context.Canceled) && s.transport.Context().Err() != nil {
 		err = s.source.end() // the context ends also when gRPC refuses a message
 	}
-	if err != nil && s.going.Err() == nil {
+	if err != nil && !s.refused && s.going.Err() == nil {
 		s.party.credit.add(0, errorCost)
 	}
 	s.running.Wait()
@@ -240,6 +241,7 @@ func (s *stream[T]) admit() error {
 	if s.reader.Next() {
 		items = 1 + int(s.reader.BufferedRecords())
 	}
+	s.refused = true
 	s.meter.notAdmitted("stef")
 	s.refuse(s.ctx, s.obs.stef, formatSTEF, items, err)
 	return unavailable(err.Error(), s.core.config.RetryAfter).Err()

@@ -48,7 +48,7 @@ func (s *stream[T]) endReason(err error) string {
 		return endLimit // also if gRPC ended the stream because of its own limit
 	case s.transport.Context().Err() != nil:
 		return endLost
-	case errors.Is(err, errNoRoom):
+	case s.refused:
 		return endPressure
 	case errors.Is(err, stef.ErrLimit):
 		return endLimit

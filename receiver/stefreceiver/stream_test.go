@@ -350,6 +350,14 @@ func TestAdmissionOfStreams(t *testing.T) {
 			} else {
 				known := requireEnd(t, endOf(t, second.stream), end, "too much data waits to be processed, more than admission::waiting_limit_mib of the receiver")
 				require.True(t, known.HasRetryInfo)
+				require.Eventually(t, func() bool {
+					return sumOf(t, r.telemetry, "otelcol_receiver_stef_streams_closed", "reason", endPressure) == 1
+				}, time.Minute, time.Millisecond)
+				r.shared.parties.mu.Lock()
+				for _, who := range r.shared.parties.of {
+					require.Greater(t, who.credit.balance(), int64(-errorCost/2), "the client did nothing wrong")
+				}
+				r.shared.parties.mu.Unlock()
 				close(proceed)
 			}
 			require.NoError(t, first.stream.AwaitAll(timeout(t)))
