@@ -403,6 +403,7 @@ func TestConfigMistakes(t *testing.T) {
 	// Metadata.
 	f(endpoint+"metadata_keys: [a, A]", `metadata_keys has "a" twice`)
 	f(endpoint+"metadata_keys: [grpc-timeout]", "gRPC reserves")
+	f(endpoint+"metadata_keys: [tenant, User-Agent]", `metadata_keys has "user-agent", which gRPC reserves: remove it`)
 	f(endpoint+"metadata_keys: [a]\nmetadata_cardinality_limit: 0", "metadata_cardinality_limit is 0")
 	f(endpoint+"metadata_keys: [tenant]\nsending_queue: {batch: {}}",
 		`add "tenant" to sending_queue::batch::partition::metadata_keys`)

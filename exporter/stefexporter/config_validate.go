@@ -307,6 +307,10 @@ func (c *Config) validateCompression() error {
 	return nil
 }
 
+// reservedHeaders are headers that gRPC does not send for callers, that servers of gRPC replace, or
+// for which they refuse the stream.
+var reservedHeaders = []string{"connection", "content-type", "host", "te", "user-agent"}
+
 func (c *Config) validateMetadata() error {
 	seen := map[string]bool{}
 	for _, key := range c.MetadataKeys {
@@ -316,7 +320,7 @@ func (c *Config) validateMetadata() error {
 			return errors.New("metadata_keys has an empty key: remove it")
 		case seen[lower]:
 			return fmt.Errorf("metadata_keys has %q twice (letter case does not matter): remove one", lower)
-		case strings.HasPrefix(lower, "grpc-") || strings.HasPrefix(lower, ":"):
+		case strings.HasPrefix(lower, "grpc-") || strings.HasPrefix(lower, ":") || slices.Contains(reservedHeaders, lower):
 			return fmt.Errorf("metadata_keys has %q, which gRPC reserves: remove it", lower)
 		}
 		seen[lower] = true

@@ -234,6 +234,7 @@ func (x *stefSender[B]) endedWithin(ctx context.Context, b *batch[B], e *stefgrp
 	delivered, rejected := e.Settled(sent)
 	x.telemetry.dropped(ctx, dropUnencodable, left)
 	x.telemetry.dropped(ctx, dropRejected, int(rejected))
+	x.telemetry.builder.ExporterStefRecordsRejected.Add(ctx, int64(rejected), x.telemetry.plain)
 	x.telemetry.dropped(ctx, dropPermanent, int(sent-delivered-rejected))
 	x.telemetry.delivered(ctx, ProtocolSTEF, int(delivered))
 }

@@ -386,5 +386,6 @@ func TestSTEFEndsWithinBatch(t *testing.T) {
 	err := x.send("0", "1", "2", "3", "4", "5", "6", "7", "8", "9")
 	require.True(t, consumererror.IsPermanent(err))
 	dropped(t, x, map[string]int64{dropRejected: 2, dropPermanent: 4})
+	require.Equal(t, map[string]int64{"": 2}, counted(t, x, "records_rejected", ""))
 	require.Equal(t, map[string]int64{"stef": 4}, counted(t, x, "items_delivered", "protocol"))
 }
