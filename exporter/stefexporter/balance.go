@@ -27,6 +27,7 @@ type balancer[B any] struct {
 	splitter splitter[B]
 	host     component.Host
 	lookup   func(ctx context.Context, host string) ([]string, error)
+	lost     throttle // log lines about parts that are dropped
 
 	stop    context.CancelFunc // stops resolving
 	working sync.WaitGroup
@@ -39,7 +40,7 @@ type balancer[B any] struct {
 }
 
 func (x *stefExporter[B]) startBalancer(ctx context.Context, host component.Host) (*balancer[B], error) {
-	b := &balancer[B]{exporter: x, splitter: x.splitter, host: host, lookup: net.DefaultResolver.LookupHost}
+	b := &balancer[B]{exporter: x, splitter: x.splitter, host: host, lookup: net.DefaultResolver.LookupHost, lost: throttle{period: logPeriod}}
 	if x.lookup != nil {
 		b.lookup = x.lookup
 	}
@@ -206,10 +207,17 @@ var errNoBackend = errors.New("no backend is known: the endpoint is not resolved
 func (b *balancer[B]) send(ctx context.Context, batch B) error {
 	var result outcome[B]
 	b.spread(ctx, batch, 0, &result)
-	if len(result.retry) == 0 {
-		if result.dropped != nil && result.delivered == 0 {
-			return consumererror.NewPermanent(result.dropped)
+	switch whole := len(result.retry) == 0 && result.delivered == 0; {
+	case result.dropped == nil:
+	case whole:
+		return consumererror.NewPermanent(result.dropped)
+	default: // the Collector does not learn of these items, so it logs nothing
+		if skipped, ok := b.lost.pass(); ok {
+			b.exporter.settings.Logger.Warn("A backend refuses its part of a batch for good. The part is dropped; the other items were delivered, or are sent again.",
+				zap.Int("items", result.lost), zap.Error(result.dropped), zap.Int64("not_logged", skipped))
 		}
+	}
+	if len(result.retry) == 0 {
 		return nil
 	}
 	// If there is only one part, it may be the batch of the caller, which must not change.
@@ -232,6 +240,7 @@ type outcome[B any] struct {
 	errs      []error // reasons for the parts in retry
 	delay     time.Duration
 	dropped   error // the last permanent failure
+	lost      int   // items of all parts with a permanent failure
 }
 
 // spread sends the parts of a batch to their backends concurrently. If a backend goes
@@ -306,6 +315,7 @@ func (b *balancer[B]) failed(ctx context.Context, part B, f *failure, result *ou
 	defer result.mu.Unlock()
 	if !f.retry {
 		result.dropped = f.asError(b.exporter.config)
+		result.lost += items
 		return
 	}
 	result.retry = append(result.retry, part)

@@ -20,6 +20,11 @@ import (
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/pdata/ptrace"
+	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/otelstef/stef/exporter/stefexporter/internal/metadata"
 	"github.com/otelstef/stef/internal/signal"
@@ -278,6 +283,33 @@ func TestResourceWithoutItems(t *testing.T) {
 	_, byOTLP := p.got()
 	require.Equal(t, td.SpanCount(), byOTLP)
 	require.Empty(t, counted(t, x, "failed_attempts", "code"))
+}
+
+// TestPartDropped: if one backend refuses its part of a batch for good, the log says why.
+func TestPartDropped(t *testing.T) {
+	refuse := func(context.Context, ptrace.Traces) (ptraceotlp.ExportResponse, error) {
+		return ptraceotlp.ExportResponse{}, status.Error(codes.InvalidArgument, "bad data")
+	}
+	bad, good := listen(t, &peer{onRequest: refuse}, "", false, true), listen(t, &peer{}, "", false, true)
+	core, logs := observer.New(zap.WarnLevel)
+	c := testConfig("")
+	c.Protocol, c.RoutingKey, c.Endpoints = ProtocolOTLP, RoutingTraceID, []string{bad.addr, good.addr}
+	x := startOn(t, c, componenttest.NewNopHost(), zap.New(core))
+	defer func() { require.NoError(t, x.Shutdown(t.Context())) }()
+	var list []string
+	for i := range 32 { // both backends get some of these traces
+		list = append(list, fmt.Sprint(i))
+	}
+	require.NoError(t, x.send(list...))
+	_, delivered := good.got()
+	dropped(t, x, map[string]int64{dropPermanent: int64(32 - delivered)})
+	lines := logs.FilterMessageSnippet("refuses its part of a batch").All()
+	require.Len(t, lines, 1, "%v", logs.All())
+	require.EqualValues(t, 32-delivered, lines[0].ContextMap()["items"])
+	require.Contains(t, fmt.Sprint(lines[0].ContextMap()["error"]), "bad data")
+	require.Contains(t, fmt.Sprint(lines[0].ContextMap()["error"]), bad.addr)
+	require.NoError(t, x.send(list...))
+	require.Len(t, logs.FilterMessageSnippet("refuses its part of a batch").All(), 1, "not each time")
 }
 
 func TestRoutingMistakes(t *testing.T) {
