@@ -24,9 +24,9 @@ type backend[B any] struct {
 	routes  *routes[B]
 	logger  *zap.Logger
 	health  *health
-	// changed is called without mu when the backend goes down or up. It reports whether any
-	// backend is up. It is nil without routing.
-	changed func() (up bool)
+	// changed is called without mu when the backend goes down or up. It calls its argument, which logs,
+	// with the answer whether other backends are up. It is nil without routing.
+	changed func(tell func(others bool))
 
 	sending sync.WaitGroup // with routing: counts the batches being sent
 
@@ -48,7 +48,7 @@ const (
 	maxProbePause = 5 * time.Second
 )
 
-func (x *stefExporter[B]) newBackend(ctx context.Context, host component.Host, config *Config, changed func() bool) (*backend[B], error) {
+func (x *stefExporter[B]) newBackend(ctx context.Context, host component.Host, config *Config, changed func(tell func(bool))) (*backend[B], error) {
 	conns, err := connect(ctx, config, host, x.settings, x.telemetry, x.pauses)
 	if err != nil {
 		return nil, err
@@ -151,11 +151,12 @@ func (b *backend[B]) markDown(err error) {
 		b.health.known(plain(err))
 		line := b.logger.With(zap.String("backend", b.address), zap.Error(plain(err)))
 		text := fmt.Sprintf("Backend %s does not answer.", b.address) // the Collector's sampling drops equal texts
-		if b.changed() {
-			line.Warn(text + " Its telemetry is sent to the other backends until it answers again.")
-		} else {
+		b.changed(func(others bool) {
+			if others {
+				text += " Its telemetry is sent to the other backends until it answers again."
+			}
 			line.Warn(text)
-		}
+		})
 	}
 }
 
@@ -173,7 +174,7 @@ func (b *backend[B]) markUp() {
 	b.mu.Unlock()
 	b.health.known(nil)
 	b.logger.Info(fmt.Sprintf("Backend %s answers again.", b.address), zap.String("backend", b.address))
-	b.changed()
+	b.changed(nil)
 }
 
 // ask lets all sessions try to open a stream.

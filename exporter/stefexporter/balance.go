@@ -137,7 +137,7 @@ func (b *balancer[B]) set(ctx context.Context, addresses []string) error {
 			}
 		})
 	}
-	b.changed()
+	b.changed(nil)
 	return errors.Join(errs...)
 }
 
@@ -160,12 +160,12 @@ func (b *balancer[B]) list() []*backend[B] {
 	return b.backends
 }
 
-// changed tells the host if the first backend answers or the last one does not. It returns
-// false if there are backends and none answers.
-func (b *balancer[B]) changed() (up bool) {
-	b.mu.Lock() // also while the backends are asked: a slower call must not report what was true before
+// changed tells the host if the first backend answers or the last one does not. Then it calls tell,
+// unless tell is nil: others reports whether any backend answers.
+func (b *balancer[B]) changed(tell func(others bool)) {
+	b.mu.Lock() // during all of it: a slower call must not report what was true before
 	defer b.mu.Unlock()
-	up = len(b.backends) == 0 || slices.ContainsFunc(b.backends, func(one *backend[B]) bool { return !one.down() })
+	up := len(b.backends) == 0 || slices.ContainsFunc(b.backends, func(one *backend[B]) bool { return !one.down() })
 	status, event := componentstatus.StatusOK, componentstatus.NewEvent(componentstatus.StatusOK)
 	if !up {
 		status, event = componentstatus.StatusRecoverableError, componentstatus.NewRecoverableErrorEvent(errBackendDown)
@@ -177,7 +177,9 @@ func (b *balancer[B]) changed() (up bool) {
 		}
 		componentstatus.ReportStatus(b.host, event)
 	}
-	return up
+	if tell != nil {
+		tell(up && len(b.backends) > 0) // backends can fail before set adds them
+	}
 }
 
 // candidates returns the backends that answer, or all backends if none answers; up reports whether
