@@ -219,6 +219,9 @@ func (f *follower[T]) frame(t *tail[T]) (bool, error) {
 			f.meter.rejected(int(bad.Records()), "conversion")
 			f.log.Warn("OTLP cannot represent records of a file", zap.String("file", t.Name()), zap.Error(bad))
 			err = nil
+			if t.dec.Reader.Err() != nil || t.dec.Records() < t.dec.Reader.Stats().Records {
+				_, err = t.dec.Decode() // the error that ended the stream after these records
+			}
 		}
 		if e := f.deliver(batch); e != nil {
 			return false, e

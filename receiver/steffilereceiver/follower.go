@@ -207,7 +207,8 @@ func (f *follower[T]) list() []candidate {
 			f.warn("", "list", err)
 		}
 		for _, path := range paths {
-			if strings.HasSuffix(path, damagedSuffix) || hidden(path, pattern) || slices.ContainsFunc(f.config.Exclude, func(p string) bool { ok, _ := filepath.Match(p, path); return ok }) {
+			path = filepath.Clean(path) // Glob returns a clean path for some patterns only
+			if strings.HasSuffix(path, damagedSuffix) || hidden(path, pattern) || slices.ContainsFunc(f.config.Exclude, func(p string) bool { ok, _ := filepath.Match(filepath.Clean(p), path); return ok }) {
 				continue
 			}
 			info, err := os.Stat(path)
@@ -472,7 +473,7 @@ func (f *follower[T]) close(key string) {
 
 // advance notes that all records read from a file were delivered.
 func (f *follower[T]) advance(t *tail[T]) {
-	t.place.Records = t.dec.Reader.Stats().Records
+	t.place.Records = t.dec.Records()
 	if end := t.in.begin + t.source.at; t.dec.Reader.BufferedRecords() == 0 && end > t.place.Offset {
 		f.meter.read(end - t.place.Offset)
 		t.place.Offset = end
