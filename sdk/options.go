@@ -49,7 +49,7 @@ func WithEndpoint(target string) Option {
 		if scheme, _, ok := strings.Cut(target, "://"); ok && isHTTP(scheme) {
 			return fmt.Errorf("WithEndpoint: %q has a scheme: use WithEndpointURL", target)
 		}
-		c.Target = target
+		c.SetTarget(target)
 		return nil
 	})
 }
@@ -78,7 +78,7 @@ func isHTTP(scheme string) bool {
 // authorities of the system.
 func WithInsecure() Option {
 	return endpointOption(func(c *settings.Endpoint) error {
-		c.Insecure, c.Credentials = true, nil
+		c.Insecure, c.Plain, c.Credentials = true, true, nil
 		return nil
 	})
 }
@@ -89,7 +89,7 @@ func WithTLSCredentials(creds credentials.TransportCredentials) Option {
 		if creds == nil {
 			return errors.New("WithTLSCredentials: the credentials are nil")
 		}
-		c.Insecure, c.Credentials = false, creds
+		c.Insecure, c.Plain, c.Credentials = false, false, creds
 		return nil
 	})
 }

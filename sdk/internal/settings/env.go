@@ -65,10 +65,11 @@ func (e *env) report() {
 }
 
 func (e *env) endpoint(c *Endpoint) {
-	decided := e.target(c)
-	if v, name := e.lookup("INSECURE", true); v != "" && !decided {
-		e.bool(v, name, &c.Insecure)
+	if v, name := e.lookup("INSECURE", true); v != "" {
+		e.bool(v, name, &c.Plain)
 	}
+	c.Insecure = c.Plain
+	e.target(c)
 	if v, name := e.lookup("HEADERS", true); v != "" {
 		c.Headers = e.headers(v, name)
 	}
@@ -123,25 +124,22 @@ func (e *env) stream(s *Stream) {
 	}
 }
 
-// target reads the address. decided reports whether the address has a scheme, which decides
-// whether transport security is used. The address of OTLP applies to this exporter only if the
-// protocol variable of OTLP is grpc or is not set.
-func (e *env) target(c *Endpoint) (decided bool) {
+// target reads the address. The address of OTLP applies to this exporter only if the protocol
+// variable of OTLP is grpc or is not set.
+func (e *env) target(c *Endpoint) {
 	v, name := e.lookup("ENDPOINT", true)
 	if v == "" {
-		return false
+		return
 	}
 	if strings.HasPrefix(name, prefixOTLP) {
 		if protocol, which := e.protocol(); protocol != "" && protocol != "grpc" {
 			e.problems = append(e.problems, fmt.Errorf("%s is ignored, because %s is %s: set %sENDPOINT to the address for gRPC", name, which, protocol, prefixSTEF))
-			return false
+			return
 		}
 	}
 	if err := SetURL(c, v); err != nil {
 		e.ignore(name, v, "a URL such as http://localhost:4320")
-		return false
 	}
-	return strings.Contains(v, "://")
 }
 
 func (e *env) protocol() (value, variable string) {
@@ -157,7 +155,7 @@ func (e *env) protocol() (value, variable string) {
 // transport security; https and all other schemes mean transport security.
 func SetURL(c *Endpoint, text string) error {
 	if !strings.Contains(text, "://") && !strings.HasPrefix(text, "unix:") {
-		c.Target = text
+		c.SetTarget(text)
 		return nil
 	}
 	u, err := url.Parse(text)

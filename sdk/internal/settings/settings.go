@@ -94,6 +94,7 @@ type Endpoint struct {
 
 	Target      string
 	Insecure    bool
+	Plain       bool                             // Insecure for targets whose scheme does not decide it
 	Credentials credentials.TransportCredentials // nil: from the environment
 	Conn        *grpc.ClientConn                 // connection of the caller, or nil
 	DialOptions []grpc.DialOption
@@ -106,6 +107,9 @@ type Endpoint struct {
 	OTLP           bool // send OTLP to peers without STEF
 	OTLPCompressor string
 }
+
+// SetTarget sets a target without http or https. The scheme of an earlier target does not apply to it.
+func (c *Endpoint) SetTarget(target string) { c.Target, c.Insecure = target, c.Plain }
 
 // These are the defaults of an endpoint. If the OTLP exporters have the same setting, it has
 // the same default, except the target and the intervals of retries. The intervals are

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/otel"
+	"google.golang.org/grpc/credentials"
 
 	stefsdk "github.com/otelstef/stef/sdk"
 	"github.com/otelstef/stef/sdk/internal/settings"
@@ -92,6 +93,28 @@ func TestEndpoints(t *testing.T) {
 	f("dns:///a:1", false, "OTEL_EXPORTER_STEF_ENDPOINT=  dns:///a:1  ")
 	f("a:4317", true, "OTEL_EXPORTER_OTLP_ENDPOINT=http://a:4317", "OTEL_EXPORTER_OTLP_PROTOCOL=grpc")
 	f("a:4317", true, "OTEL_EXPORTER_STEF_ENDPOINT=http://a:4317", "OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf")
+}
+
+// The scheme of a variable does not apply to the address of an option.
+func TestEndpointOfOption(t *testing.T) {
+	f := func(insecure bool, variable string, options ...settings.Option) {
+		t.Helper()
+		t.Run(variable, func(t *testing.T) {
+			set(t, []string{variable})
+			c, err := settings.ForEndpoint(settings.Traces, options)
+			require.NoError(t, err)
+			require.Equal(t, "b:1", c.Target)
+			require.Equal(t, insecure, c.Insecure)
+			require.Equal(t, insecure, c.Credentials == nil)
+		})
+	}
+	f(false, "OTEL_EXPORTER_OTLP_ENDPOINT=http://a:1", stefsdk.WithEndpoint("b:1"))
+	f(false, "OTEL_EXPORTER_OTLP_ENDPOINT=http://a:1", stefsdk.WithEndpointURL("b:1"))
+	f(false, "OTEL_EXPORTER_OTLP_ENDPOINT=http://a:1", stefsdk.WithEndpointURL("http://a:1"), stefsdk.WithEndpoint("b:1"))
+	f(true, "OTEL_EXPORTER_OTLP_ENDPOINT=http://a:1", stefsdk.WithInsecure(), stefsdk.WithEndpoint("b:1"))
+	f(true, "OTEL_EXPORTER_OTLP_ENDPOINT=https://a:1", stefsdk.WithEndpoint("b:1"), stefsdk.WithInsecure())
+	f(true, "OTEL_EXPORTER_OTLP_INSECURE=true", stefsdk.WithEndpoint("b:1"))
+	f(false, "OTEL_EXPORTER_OTLP_INSECURE=true", stefsdk.WithTLSCredentials(credentials.NewTLS(nil)), stefsdk.WithEndpoint("b:1"))
 }
 
 // A variable that cannot be used is reported, and the default applies.
