@@ -158,12 +158,13 @@ func (s *Sender[B]) Stats() settings.Stats {
 
 // Export sends a batch. It returns nil when the peer has acknowledged the batch.
 func (s *Sender[B]) Export(ctx context.Context, data B) error {
+	items := s.signal.Items(data)
 	done, ok := s.calls.enter()
 	if !ok {
+		s.stats.Failed.Add(uint64(items))
 		return ErrShutdown
 	}
 	defer done()
-	items := s.signal.Items(data)
 	if items == 0 {
 		return nil
 	}

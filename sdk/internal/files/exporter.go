@@ -72,10 +72,10 @@ func New[B any](c *settings.File, signal *endpoint.Signal[B], compact stef.Write
 // Export writes a batch. It returns nil when the batch is in the file, or in the
 // unfinished frame if flushes are delayed.
 func (x *Exporter[B]) Export(ctx context.Context, data B) error {
-	if x.closed.Load() {
-		return endpoint.ErrShutdown
-	}
 	items := x.items(data)
+	if x.closed.Load() {
+		return x.late(items)
+	}
 	if items == 0 {
 		return nil
 	}
@@ -86,7 +86,7 @@ func (x *Exporter[B]) Export(ctx context.Context, data B) error {
 		err = x.writer.Write(func(s stream[B]) error { return s.encode(data) })
 	}
 	if errors.Is(err, rotate.ErrClosed) {
-		return endpoint.ErrShutdown
+		return x.late(items)
 	}
 	if err == nil {
 		x.stats.Delivered.Add(uint64(items))
@@ -95,20 +95,32 @@ func (x *Exporter[B]) Export(ctx context.Context, data B) error {
 	return x.fail(items, err)
 }
 
+// late counts an export after Shutdown.
+func (x *Exporter[B]) late(items int) error {
+	x.stats.Failed.Add(uint64(items))
+	return endpoint.ErrShutdown
+}
+
 // fail counts an export with an error. It is a separate function, because its local
 // variables escape: in Export, they would be allocated for each export.
 func (x *Exporter[B]) fail(items int, err error) error {
 	var left *records.OmittedError
 	var broken *rotate.Error
-	switch {
-	case !errors.As(err, &left):
-		x.stats.Failed.Add(uint64(items))
-	case errors.As(err, &broken) && broken.Lost > 0: // the file failed after items were left out
-		x.stats.Omitted.Add(uint64(left.Items))
-		x.stats.Failed.Add(uint64(items - left.Items))
-	default:
-		x.stats.Omitted.Add(uint64(left.Items))
-		x.stats.Delivered.Add(uint64(items - left.Items))
+	omitted := 0
+	if errors.As(err, &left) {
+		omitted = left.Items
+	}
+	// Items can be in the file although the export failed: the other items of a batch with omitted
+	// items, and all items if only the end of the file failed.
+	written := left != nil
+	if errors.As(err, &broken) {
+		written = broken.Lost == 0 && (left != nil || broken.Op == "finish")
+	}
+	x.stats.Omitted.Add(uint64(omitted))
+	if written {
+		x.stats.Delivered.Add(uint64(items - omitted))
+	} else {
+		x.stats.Failed.Add(uint64(items - omitted))
 	}
 	return fmt.Errorf("stef: files in %s: %w", x.dir, err)
 }
