@@ -50,8 +50,10 @@ func newStreamDecoder[B any](x *codec[B], src io.Reader, options []encoding.Deco
 	for n := int64(0); n < o.Offset; n++ {
 		if !r.Reader.Next() {
 			r.Reader.Close()
-			err := fmt.Errorf("reading a stream of %s: it ends after %d records, before the offset %d", x.Name, n, o.Offset)
-			return nil, errors.Join(err, r.Reader.Err())
+			if err := r.Reader.Err(); err != nil {
+				return nil, x.streamError(begin, uint64(n), err)
+			}
+			return nil, fmt.Errorf("reading a stream of %s: it ends after %d records, before the offset %d", x.Name, n, o.Offset)
 		}
 	}
 	return &streamDecoder[B]{codec: x, reader: r, begin: begin, offset: uint64(o.Offset)}, nil

@@ -136,6 +136,25 @@ func TestStreamDecoderOfFailingSource(t *testing.T) {
 	require.Equal(t, want, got)
 }
 
+// TestStreamDecoderFailsBeforeOffset: an error before the offset is classified like any other error
+// of the stream.
+func TestStreamDecoderFailsBeforeOffset(t *testing.T) {
+	file, _ := logsFile(t)
+	cut := file[:len(file)-1]
+	offset := encoding.WithOffset(1 << 40)
+	e := newEncoding(t, "{}")
+	_, err := e.NewLogsDecoder(bytes.NewReader(cut), offset)
+	require.ErrorIs(t, err, stef.ErrCorrupt)
+	require.True(t, consumererror.IsPermanent(err), err)
+	require.ErrorContains(t, err, "check what wrote or truncated it")
+
+	failure := errors.New("connection reset")
+	_, err = e.NewLogsDecoder(io.MultiReader(bytes.NewReader(cut), iotest.ErrReader(failure)), offset)
+	require.ErrorIs(t, err, failure)
+	require.False(t, consumererror.IsPermanent(err), err)
+	require.ErrorContains(t, err, "the source failed")
+}
+
 func TestMetricsStreamDecoder(t *testing.T) {
 	e := newEncoding(t, "{}")
 	md := recordedMetrics(t)[0]

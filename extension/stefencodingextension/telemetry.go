@@ -86,5 +86,6 @@ func (t *telemetry) refused(signal string, err error) error {
 
 func (t *telemetry) mayLog() bool {
 	now, last := time.Now().UnixNano(), t.logged.Load()
-	return now-last >= int64(logPeriod) && t.logged.CompareAndSwap(last, now)
+	since := time.Duration(now - last) // below 0 if the clock stepped back
+	return since.Abs() >= logPeriod && t.logged.CompareAndSwap(last, now)
 }
