@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"runtime/debug"
+	"time"
 
 	"go.uber.org/zap"
 
@@ -26,7 +27,8 @@ type tail[T any] struct {
 	in     section // the stream being read
 	inside bool    // the field in is a message
 	frames rotate.Frames
-	size   int64 // size of the file at the last pass
+	size   int64     // size of the file at the last pass
+	grew   time.Time // when a pass saw that the file had grown; it has no errors of the wall clock
 	source window
 	dec    *signal.Decoder[T] // nil before the headers
 	digest digest             // of the bytes that were read
@@ -132,6 +134,9 @@ func (f *follower[T]) drain(t *tail[T]) (err error) {
 		info, err := t.Stat()
 		if err != nil {
 			return err
+		}
+		if t.size > 0 && info.Size() > t.size {
+			t.grew = time.Now()
 		}
 		if t.size = info.Size(); t.size < t.whole() {
 			return errTruncated

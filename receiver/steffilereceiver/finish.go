@@ -32,7 +32,7 @@ func (f *follower[T]) atEnd(c candidate, t *tail[T]) bool {
 	if _, ours := rotate.ParseName(filepath.Base(c.path)); ours && !c.active {
 		return true
 	}
-	if time.Since(c.info.ModTime()) < f.config.SettleTime {
+	if min(time.Since(c.info.ModTime()), time.Since(t.grew)) < f.config.SettleTime {
 		return false
 	}
 	if !c.active {

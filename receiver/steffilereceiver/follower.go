@@ -272,7 +272,7 @@ func (f *follower[T]) look() {
 	if f.places.forget(listed, time.Now()) {
 		f.save(true)
 	}
-	missing := func(key string) bool { return !listed[key] }
+	missing := func(key string) bool { return key != "" && !listed[key] } // "" is the key of the storage
 	maps.DeleteFunc(f.other, func(key string, _ *foreign) bool { return missing(key) })
 	for _, m := range []map[string]string{f.warned, f.unfit} {
 		maps.DeleteFunc(m, func(key, _ string) bool { return missing(key) })
@@ -489,6 +489,8 @@ func (f *follower[T]) advance(t *tail[T]) {
 func (f *follower[T]) save(finished bool) {
 	if err := f.places.save(context.WithoutCancel(f.ctx), finished); err != nil {
 		f.warn("", "storage", err)
+	} else {
+		delete(f.warned, "") // the next failure is logged
 	}
 }
 

@@ -1,0 +1,88 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package steffilereceiver
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/receiver/receivertest"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/otelstef/stef/receiver/steffilereceiver/internal/metadata"
+)
+
+// A storage that fails for several passes is logged once, and again only if it fails after it
+// has worked.
+func TestFailingStorageIsLoggedOnce(t *testing.T) {
+	dir := t.TempDir()
+	core, logs := observer.New(zap.WarnLevel)
+	settings := receivertest.NewNopSettings(metadata.Type)
+	settings.Logger = zap.New(core)
+	to, store, id := &collected{t: t}, &memory{}, component.NewID(typ0)
+	config := testConfig(dir, func(c *Config) { c.AssumeSignal, c.SettleTime, c.StorageID = "logs", time.Hour, &id })
+	part, err := NewFactory().CreateLogs(context.Background(), settings, config, to)
+	require.NoError(t, err)
+	require.NoError(t, part.Start(context.Background(), testHost{store}))
+	defer func() { require.NoError(t, part.Shutdown(context.Background())) }()
+	idle := (&rig{t: t, part: part}).idle
+	set := func(err error) {
+		store.mu.Lock()
+		defer store.mu.Unlock()
+		store.fail = err
+	}
+	warnings := func() int {
+		return logs.FilterMessage("Cannot " + phrases["storage"]).Len()
+	}
+	file := growing(t, filepath.Join(dir, "x.stef"))
+	n := 0
+	put := func() {
+		file.put(numbered(uint64(n+1), uint64(n+10)))
+		n += 10
+		to.requireOnce(n)
+		idle()
+	}
+	put()
+	require.Zero(t, warnings())
+	set(errStore)
+	for range 5 {
+		put()
+	}
+	require.Equal(t, 1, warnings())
+	set(nil)
+	put()
+	set(errStore)
+	put()
+	require.Equal(t, 2, warnings())
+	set(nil)
+}
+
+// A file that the receiver has seen growing is not finished before settle_time, also if its
+// modification time is long ago, for example because the clock of the machine stepped forward.
+func TestClockStepsForward(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "x.stef")
+	to := &collected{t: t}
+	file := growing(t, path)
+	file.put(numbered(1, 10))
+	r := start(t, testConfig(dir, func(c *Config) {
+		c.AssumeSignal, c.SettleTime, c.OnFinished = "logs", 10*time.Minute, Delete
+	}), to, nil)
+	to.requireOnce(10)
+	file.put(numbered(11, 20))
+	to.requireOnce(20)
+	old := time.Now().Add(-time.Hour)
+	require.NoError(t, os.Chtimes(path, old, old))
+	r.idle()
+	file.put(numbered(21, 30))
+	to.requireOnce(30)
+	require.Equal(t, []string{"x.stef"}, names(t, dir))
+	require.Zero(t, r.finished(complete))
+}
