@@ -74,12 +74,15 @@ func (f *follower[T]) retry(ctx context.Context, batch T, left *int) error {
 			attempt = f.clone(batch)
 		}
 		err := f.consume(ctx, attempt)
+		rest, part := f.sink.rest(err)
+		if part {
+			*left = f.sig.Items(rest)
+		}
 		if err == nil || permanent(err) {
 			return err
 		}
-		if rest, ok := f.sink.rest(err); ok {
+		if part {
 			batch = f.clone(rest)
-			*left = f.sig.Items(batch)
 		}
 		if f.stopping() {
 			return errors.Join(errStopped, err)

@@ -310,6 +310,21 @@ func TestPartOfABatchIsRetried(t *testing.T) {
 	to.requireOnce(10)
 }
 
+// Only the part of a batch that is refused permanently counts as rejected.
+func TestPartOfABatchIsRejected(t *testing.T) {
+	dir := t.TempDir()
+	to := &collected{t: t}
+	to.answer = func(context.Context, plog.Logs) error {
+		return consumererror.NewLogs(consumererror.NewPermanent(errors.New("the rest is bad")), numbered(5, 10))
+	}
+	w := newWriter(t, signal.Logs, rotate.Options{Dir: dir})
+	require.NoError(t, w.put(numbered(1, 10)))
+	require.NoError(t, w.Close())
+	r := start(t, testConfig(dir), to, nil)
+	r.requireFinished(complete, 1)
+	require.EqualValues(t, 6, r.sum("otelcol_receiver_steffile_records_rejected", "reason", "pipeline"))
+}
+
 // several is the error of a fan-out to several consumers, like the errors of package multierr.
 type several []error
 
