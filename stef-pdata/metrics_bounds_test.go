@@ -7,11 +7,13 @@ import (
 	"io"
 	"runtime"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 
+	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/otelstef"
 	stefpdata "github.com/otelstef/stef/stef-pdata"
 	"github.com/otelstef/stef/stef-pdata/stefotlp"
@@ -74,6 +76,44 @@ func TestManyBoundsWithMetadata(t *testing.T) {
 		t.Run(mode.String()+", content", func(t *testing.T) {
 			want := []pmetric.Metrics{manyBounds(300, 500), manyBounds(1, 500), manyBounds(300, 500)}
 			requireSame(t, mode, want, decodeMetrics(t, encodeMetrics(t, want, mode)))
+		})
+	}
+	f("OTLP", func(w *otelstef.MetricsWriter) func() error {
+		e := stefotlp.NewMetricsEncoder(w)
+		return func() error { return e.EncodeOTLP(message) }
+	})
+}
+
+// The bounds of a histogram are part of its metric, and count for the limit of the metric.
+// Otherwise a record could be larger than decoders accept, and end the stream.
+func TestBoundsCountForTheMetric(t *testing.T) {
+	const bounds = 100
+	md := pmetric.NewMetrics()
+	m := md.ResourceMetrics().AppendEmpty().ScopeMetrics().AppendEmpty().Metrics().AppendEmpty()
+	m.SetDescription(strings.Repeat("x", stefpdata.MaxItemBytes-8*bounds))
+	points := m.SetEmptyHistogram().DataPoints()
+	for _, n := range []int{bounds, bounds + 1, 0} {
+		points.AppendEmpty().ExplicitBounds().FromRaw(make([]float64, n))
+	}
+	message, err := (&pmetric.ProtoMarshaler{}).MarshalMetrics(md)
+	require.NoError(t, err)
+	f := func(name string, newEncode func(w *otelstef.MetricsWriter) func() error) {
+		t.Run(name, func(t *testing.T) {
+			w, err := otelstef.NewMetricsWriter(io.Discard)
+			require.NoError(t, err)
+			var left stefpdata.ItemErrors
+			require.ErrorAs(t, newEncode(w)(), &left)
+			require.ErrorIs(t, left, stef.ErrLimit)
+			require.Len(t, left, 1)
+			require.Equal(t, 1, left[0].Item)
+			require.Equal(t, "explicit_bounds", left[0].Field)
+			require.Equal(t, uint64(2), w.Stats().Records)
+		})
+	}
+	for _, mode := range modes {
+		f(mode.String(), func(w *otelstef.MetricsWriter) func() error {
+			e := stefpdata.NewMetricsEncoder(w, stefpdata.WithMode(mode))
+			return func() error { return e.Encode(md) }
 		})
 	}
 	f("OTLP", func(w *otelstef.MetricsWriter) func() error {
