@@ -7,6 +7,7 @@ import (
 	"math"
 	"unsafe"
 
+	"github.com/otelstef/stef/stef-go/codec"
 	"github.com/otelstef/stef/stef-go/internal/compact"
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
@@ -125,7 +126,7 @@ func (f *metricsWriterForm) encode(w *MetricsWriter) {
 	}
 	moved := mask&metricsContainer != 0 || f.stale
 	if moved {
-		f.enter(w)
+		f.enter(w, mask)
 	}
 	attributes := &s.attributes
 	if f.kept.cutValues {
@@ -165,19 +166,33 @@ func (f *metricsWriterForm) encode(w *MetricsWriter) {
 	e.head.Write(mask, e.head.Fields)
 }
 
-// enter determines the container of the record.
-func (f *metricsWriterForm) enter(w *MetricsWriter) {
-	s, e := &w.record, &w.encoder
-	f.container, f.stale = container{}, false
-	if ref, ok := e.metric.dict.Known(&s.metricSent.slot); ok {
-		f.container.metric = ref
+// enter determines the container of the record. mask has the parts of the container that the
+// record has just sent. References of other parts do not change, except that a restart of the
+// dictionaries makes them invalid.
+func (f *metricsWriterForm) enter(w *MetricsWriter, mask uint64) {
+	s, e, c := &w.record, &w.encoder, &f.container
+	if f.stale {
+		*c, f.stale = container{}, false
 	}
-	if ref, ok := e.resource.dict.Known(&s.resourceSent.slot); ok {
-		f.container.resource = ref
+	if mask&MetricsFieldMetric != 0 {
+		c.metric = sentRef(e.metric.dict, s.metricSent, &s.metricSent.slot, (*Metric).hash, (*Metric).Equal)
 	}
-	if ref, ok := e.scope.dict.Known(&s.scopeSent.slot); ok {
-		f.container.scope = ref
+	if mask&MetricsFieldResource != 0 {
+		c.resource = sentRef(e.resource.dict, s.resourceSent, &s.resourceSent.slot, (*Resource).hash, (*Resource).Equal)
 	}
+	if mask&MetricsFieldScope != 0 {
+		c.scope = sentRef(e.scope.dict, s.scopeSent, &s.scopeSent.slot, (*Scope).hash, (*Scope).Equal)
+	}
+}
+
+// sentRef returns the reference of a value that was just sent. The slot of an entry that equals
+// the value of the record can have the reference of another writer, which has the entry, too.
+func sentRef[T any](d *stefrt.StructDict[T], v *T, s *stefrt.Slot, hash func(*T, *codec.Hash), equal func(a, b *T) bool) uint64 {
+	ref, ok := d.Known(s)
+	if !ok {
+		_, ref, _ = d.Find(v, hash, equal)
+	}
+	return ref
 }
 
 // set copies the fields to wire, and marks the fields that differ.
