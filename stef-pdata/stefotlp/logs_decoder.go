@@ -17,6 +17,9 @@ import (
 type LogsDecoder struct {
 	decoder
 	records *otelstef.LogsReader
+
+	template string // the last template
+	places   int    // its number of placeholders
 }
 
 // NewLogsDecoder returns a decoder that reads from r. Nothing else may read from r.
@@ -51,7 +54,10 @@ func (d *LogsDecoder) record() {
 	}
 	joined := 0 // length of the body if it is a template
 	if t := r.Body().Template(); err == nil && t != nil {
-		joined, err = mapping.CheckTemplate(t.Template(), strings.Count(t.Template(), "\x00"), t.Params())
+		if text := t.Template(); text != d.template { // fast for the same memory: many records can have a large template
+			d.template, d.places = text, strings.Count(text, "\x00")
+		}
+		joined, err = mapping.CheckTemplate(d.template, d.places, t.Params())
 		if err != nil {
 			err = mapping.InField("Record.Body.Template.", err)
 		}

@@ -19,6 +19,11 @@ type Joiner struct {
 	slots []joinSlot // allocated at the first template
 	last  *joinSlot  // slot of the last template
 	chunk []byte     // texts, which never change, and capacity for more texts
+
+	// crowded is the last template with more placeholders than allowed, and places is their
+	// number. Without it, each record that has such a template would count them again.
+	crowded string
+	places  int
 }
 
 type joinSlot struct {
@@ -81,7 +86,7 @@ func (j *Joiner) Renew() { j.chunk = nil }
 // Reset forgets the templates of a stream.
 func (j *Joiner) Reset() {
 	clear(j.slots)
-	j.last = nil
+	j.last, j.crowded = nil, ""
 }
 
 // slot returns the pieces of a template and its number of placeholders. If this number
@@ -93,6 +98,9 @@ func (j *Joiner) slot(template string) (*joinSlot, int) {
 	if j.last != nil && same(j.last.template, template) {
 		return j.last, len(j.last.pieces) - 1
 	}
+	if same(j.crowded, template) {
+		return nil, j.places
+	}
 	if j.slots == nil {
 		j.slots = make([]joinSlot, joinSlots)
 	}
@@ -102,6 +110,7 @@ func (j *Joiner) slot(template string) (*joinSlot, int) {
 	if !same(slot.template, template) {
 		n := strings.Count(template, "\x00")
 		if n > stef.MaxPairs {
+			j.crowded, j.places = template, n
 			return nil, n
 		}
 		slot.set(template, n)
