@@ -345,7 +345,12 @@ func (s *ServerStream) run() (err error) {
 			err = errPanicked
 		}
 	}()
-	return s.root.handler.ServeSTEF(s)
+	err = s.root.handler.ServeSTEF(s)
+	if e, ok := err.(*Error); ok && e == nil {
+		return nil // the handler returned FromStatus(nil)
+	}
+	_ = statusOf(err) // the methods of err may panic: here a panic ends only this stream
+	return err
 }
 
 // finish sends the last responses, and reports whether this was possible. Nothing else

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -311,6 +312,22 @@ func TestServerHandlerPanics(t *testing.T) {
 		open(t, s, "Metrics").cancel() // the server keeps running
 		synctest.Wait()
 	})
+}
+
+// TestServerHandlerErrors: an error with a method that panics ends only its stream, also if the
+// handler has returned. A nil *Error, the result of FromStatus(nil), is no error.
+func TestServerHandlerErrors(t *testing.T) {
+	f := func(want codes.Code, panics uint64, err error) {
+		t.Helper()
+		synctest.Test(t, func(t *testing.T) {
+			s := serving(t, func(*ServerStream) error { return err }, WithOnPanic(func(*ServerStream, any, []byte) {}))
+			requireStatus(t, open(t, s, "Metrics").status(t), want, "")
+			require.Equal(t, panics, s.Stats().Panics)
+		})
+	}
+	f(codes.OK, 0, FromStatus(nil))
+	f(codes.Internal, 1, (*net.OpError)(nil))
+	f(codes.Internal, 1, fmt.Errorf("%w", FromStatus(nil)))
 }
 
 // TestServerRanges: an invalid range of records is a mistake of the handler and panics.
