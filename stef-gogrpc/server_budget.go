@@ -38,13 +38,10 @@ type claim struct {
 // stream must have waited for the same time, see evict.
 const pressure = time.Second
 
-// acquire reserves n bytes as soon as the budget has room for them. It returns the
-// error of the context, or an error of KindLimit if n bytes or the bytes that wait
+// acquire reserves n bytes, which must fit in the whole budget, as soon as there is room for
+// them. It returns the error of the context, or an error of KindLimit if the bytes that wait
 // already exceed the whole budget.
 func (b *budget) acquire(ctx context.Context, n int64) error {
-	if n > b.max {
-		return errorf(KindLimit, "message with %d bytes of data, the server buffers at most %d (WithMaxBufferedBytes of the server)", n, b.max)
-	}
 	b.mu.Lock()
 	if len(b.queue) == 0 && b.used+n <= b.max {
 		b.used += n

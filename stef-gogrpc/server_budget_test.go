@@ -50,15 +50,6 @@ func TestBudgetGrantsInOrder(t *testing.T) {
 	})
 }
 
-func TestBudgetRefusesOversizedClaims(t *testing.T) {
-	b := &budget{max: 10}
-	err := b.acquire(t.Context(), 11)
-	var e *Error
-	require.ErrorAs(t, err, &e)
-	require.Equal(t, KindLimit, e.Kind)
-	require.NoError(t, b.acquire(t.Context(), 10))
-}
-
 func TestBudgetGrantsAfterCanceledClaim(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &budget{max: 10}

@@ -87,8 +87,8 @@ func WithMaxStreams(n int) ServerOption {
 // streams wait until handlers have read other data, and flow control makes their
 // clients wait. Waiting messages are kept in addition to the bound. When they exceed
 // the same number of bytes, further messages end their stream with RESOURCE_EXHAUSTED
-// and a retry delay. A message larger than the bound ends its stream with
-// RESOURCE_EXHAUSTED.
+// and a retry delay. A chunk larger than the bound ends its stream with RESOURCE_EXHAUSTED
+// and no delay, like a chunk larger than WithMaxChunkBytes.
 //
 // If unfinished chunks fill the room, the server ends one stream, also with
 // RESOURCE_EXHAUSTED and a retry delay: the stream with the most bytes among the

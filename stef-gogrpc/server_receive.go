@@ -101,7 +101,7 @@ func (s *ServerStream) receiveOne(rules *inboundRules, clock *clock) (in inbound
 	in.message = wire.ParseClient(&received)
 	size := int64(len(in.message.Bytes))
 	first := !rules.begun
-	err = rules.check(&in.message, size, s.server.config.maxChunk)
+	err = rules.check(&in.message, size, &s.server.config)
 	if err == nil && first {
 		s.server.handshaking.Add(-1)
 		s.begun = true
@@ -132,7 +132,7 @@ type inboundRules struct {
 	data   bool  // the last message had data
 }
 
-func (r *inboundRules) check(m *wire.ClientMessage, size, maxChunk int64) error {
+func (r *inboundRules) check(m *wire.ClientMessage, size int64, c *serverConfig) error {
 	switch {
 	case !r.begun && (!m.First || m.Root == ""):
 		return invalid("the first message does not name a root struct")
@@ -146,8 +146,11 @@ func (r *inboundRules) check(m *wire.ClientMessage, size, maxChunk int64) error 
 	}
 	r.data = size > 0
 	r.chunk += size
-	if r.chunk > maxChunk {
-		return errorf(KindLimit, "chunk of at least %d bytes, the limit is %d (WithMaxChunkBytes of the server)", r.chunk, maxChunk)
+	switch {
+	case r.chunk > c.maxChunk:
+		return errorf(KindLimit, "chunk of at least %d bytes, the limit is %d (WithMaxChunkBytes of the server)", r.chunk, c.maxChunk)
+	case r.chunk > c.maxBuffered: // a chunk is in the budget until its end, so another attempt would also fail
+		return errorf(KindLimit, "chunk of at least %d bytes, the server buffers at most %d (WithMaxBufferedBytes of the server)", r.chunk, c.maxBuffered)
 	}
 	r.within = r.within || size > 0
 	if m.EndOfChunk {

@@ -207,8 +207,9 @@ func TestServerRefuses(t *testing.T) {
 			p.data(false, "abc")
 		}
 	}, WithMaxChunkBytes(10))
-	f("message beyond the server", codes.ResourceExhausted, "message with 11 bytes of data, the server buffers at most 10 (WithMaxBufferedBytes of the server)", 0, func(p *scripted) {
-		p.data(true, "0123456789", "0")
+	f("chunk beyond the server", codes.ResourceExhausted, "chunk of at least 11 bytes, the server buffers at most 10 (WithMaxBufferedBytes of the server)", 10, func(p *scripted) {
+		p.data(false, "0123456789")
+		p.data(true, "0")
 	}, WithMaxBufferedBytes(10))
 	f("gRPC's own limit", codes.ResourceExhausted, "larger than max", 0, func(p *scripted) {
 		p.toward <- status.Error(codes.ResourceExhausted, "grpc: received message larger than max (5 vs. 4)")
