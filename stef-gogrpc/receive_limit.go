@@ -110,8 +110,9 @@ func (l *ReceiveLimit) relieve() {
 			return
 		}
 		client := greediest.RemoteAddr()
-		_ = greediest.Close()
-		if l.ended != nil {
+		first := greediest.forget()
+		_ = greediest.Conn.Close()
+		if first && l.ended != nil { // if not first, another goroutine has closed the connection
 			l.ended(client, bytes)
 		}
 	}
@@ -199,16 +200,23 @@ func (g *goAway) receive(f *http2Frames, payload []byte) bool {
 
 // Close implements net.Conn.
 func (c *limitedConn) Close() error {
+	c.forget()
+	return c.Conn.Close()
+}
+
+// forget releases the bytes of a connection that is about to be closed. It reports whether it is
+// the first call.
+func (c *limitedConn) forget() (first bool) {
 	c.mu.Lock()
 	for stream := range c.messages {
 		c.drop(stream)
 	}
-	c.closed = true
+	first, c.closed = !c.closed, true
 	c.mu.Unlock()
 	c.limit.mu.Lock()
 	delete(c.limit.connections, c)
 	c.limit.mu.Unlock()
-	return c.Conn.Close()
+	return first
 }
 
 // received counts bytes that were read. It reports whether the bytes of incomplete messages

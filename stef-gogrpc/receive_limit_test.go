@@ -10,6 +10,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"net"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -299,4 +301,37 @@ func TestReceiveLimitIgnoredStreams(t *testing.T) {
 	require.Eventually(t, func() bool { return l.Bytes() == 0 }, time.Minute, time.Millisecond)
 	g.Stop()
 	require.NoError(t, <-served)
+}
+
+// TestReceiveLimitReportsOnce: if two goroutines find the limit exceeded at the same time, they
+// report the closed connection only once.
+func TestReceiveLimitReportsOnce(t *testing.T) {
+	var ended atomic.Int32
+	l := NewReceiveLimit(100, func(net.Addr, int64) { ended.Add(1) })
+	c, receive, _ := countedConn(t, l)
+	x := newH2(true)
+	require.NoError(t, x.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, EndHeaders: true}))
+	require.NoError(t, x.WriteData(1, false, grpcMessage(200)[:150]))
+	receive(x.Bytes(), 1<<10)
+	chosen := &sync.WaitGroup{}
+	chosen.Add(2)
+	c.Conn = meetingConn{c.Conn, chosen}
+	var both sync.WaitGroup
+	both.Go(l.relieve)
+	both.Go(l.relieve)
+	both.Wait()
+	require.Zero(t, l.Bytes())
+	require.EqualValues(t, 1, ended.Load())
+}
+
+// meetingConn is a connection whose RemoteAddr waits until two goroutines have called it.
+type meetingConn struct {
+	net.Conn
+	called *sync.WaitGroup
+}
+
+func (c meetingConn) RemoteAddr() net.Addr {
+	c.called.Done()
+	c.called.Wait()
+	return c.Conn.RemoteAddr()
 }
