@@ -8,13 +8,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/protoadapt"
+	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	stef "github.com/otelstef/stef/stef-go"
@@ -106,23 +109,38 @@ func errUnknownRoot(name string, served []string) error {
 	return reasonStatus(codes.Unimplemented, text, ReasonUnknownRoot, 0)
 }
 
-// maxStatusText is the maximum size of the text of a status. A status is sent in headers. Clients
-// and proxies limit the size of headers, often to 8 KiB. If headers are too large, gRPC resets the
-// stream, and the client gets INTERNAL instead of the status. The headers contain the text twice:
-// percent-encoded, and in the details in base64.
+// maxStatusText is the maximum size of the text of a status, and of its details. A status is sent
+// in headers. Clients and proxies limit the size of headers, often to 8 KiB. If headers are too
+// large, gRPC resets the stream, and the client gets INTERNAL instead of the status. The headers
+// contain the text twice: percent-encoded, and with the details in base64.
 const maxStatusText = 1 << 10
 
 func shortened(err error) error {
 	st, ok := status.FromError(err)
-	if !ok || len(st.Message()) <= maxStatusText {
+	if !ok || st == nil {
 		return err
 	}
 	short := st.Proto() // a copy
-	short.Message = strings.ToValidUTF8(short.GetMessage()[:maxStatusText-len("…")], "") + "…"
+	if len(short.GetMessage()) > maxStatusText {
+		short.Message = strings.ToValidUTF8(short.GetMessage()[:maxStatusText-len("…")], "") + "…"
+	}
+	room, details := maxStatusText, len(short.GetDetails())
+	short.Details = slices.DeleteFunc(short.GetDetails(), func(detail *anypb.Any) bool {
+		size := proto.Size(detail)
+		if size > room {
+			return true
+		}
+		room -= size
+		return false
+	})
+	if short.GetMessage() == st.Message() && len(short.GetDetails()) == details {
+		return err
+	}
 	return status.FromProto(short).Err()
 }
 
-// statusOf returns the status of an error of a handler. A long text is truncated.
+// statusOf returns the status of an error of a handler. A long text is truncated, and large
+// details are omitted.
 //
 // spec: #grpc-status
 func statusOf(err error) error { return shortened(wholeStatus(err)) }

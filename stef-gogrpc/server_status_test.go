@@ -13,8 +13,11 @@ import (
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	stef "github.com/otelstef/stef/stef-go"
 )
@@ -79,4 +82,19 @@ func TestLongStatus(t *testing.T) {
 		require.Equal(t, Reason(wholeStatus(err)), Reason(st))
 	}
 	require.NoError(t, statusOf(nil))
+}
+
+// TestLargeDetails: large details of a status are omitted for the same reason. Small details, such
+// as the delay, remain.
+func TestLargeDetails(t *testing.T) {
+	debug := &errdetails.DebugInfo{Detail: strings.Repeat("x", 10_000)}
+	st, err := status.New(codes.Unavailable, "full").WithDetails(debug, &errdetails.RetryInfo{RetryDelay: durationpb.New(time.Minute)}, debug)
+	require.NoError(t, err)
+	short := status.Convert(statusOf(fmt.Errorf("store: %w", st.Err())))
+	require.Equal(t, "full", short.Message())
+	require.Less(t, proto.Size(short.Proto()), maxStatusText)
+	e := FromStatus(short.Err())
+	require.Equal(t, KindUnavailable, e.Kind)
+	require.Equal(t, time.Minute, e.RetryDelay)
+	require.Len(t, st.Details(), 3, "the error of the handler is unchanged")
 }
