@@ -4,13 +4,17 @@
 package stefgrpc
 
 import (
+	"fmt"
 	"io"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	stef "github.com/otelstef/stef/stef-go"
 )
 
 func TestStopReading(t *testing.T) {
@@ -50,4 +54,34 @@ func TestStopReading(t *testing.T) {
 	f("idle", "", func(p *scripted) {})
 	f("after a chunk", "abc", func(p *scripted) { p.data(true, "abc") })
 	f("within a chunk", "abc", func(p *scripted) { p.data(false, "abc") })
+}
+
+// TestStopReadingWithinChunk: if StopReading stops a reader within a chunk, the reader reports a
+// truncated stream. The client has sent nothing wrong, so this error does not reach it as
+// INVALID_ARGUMENT, after which the client would drop a batch.
+func TestStopReadingWithinChunk(t *testing.T) {
+	truncated := &stef.FormatError{Err: fmt.Errorf("%w: %w", stef.ErrCorrupt, io.ErrUnexpectedEOF)}
+	f := func(want codes.Code, stop bool, result error) {
+		t.Helper()
+		synctest.Test(t, func(t *testing.T) {
+			s := serving(t, func(s *ServerStream) error {
+				if stop {
+					time.AfterFunc(time.Second, s.StopReading)
+				}
+				_, err := io.ReadAll(s)
+				require.NoError(t, err)
+				return result
+			})
+			p := open(t, s, "Metrics")
+			p.data(false, "abc")
+			time.Sleep(2 * time.Second)
+			if !stop {
+				p.halfClose()
+			}
+			requireStatus(t, p.status(t), want, "")
+		})
+	}
+	f(codes.OK, true, truncated)
+	f(codes.Unavailable, true, fmt.Errorf("database: %w", io.ErrUnexpectedEOF))
+	f(codes.InvalidArgument, false, truncated) // the client ended the stream within a chunk
 }

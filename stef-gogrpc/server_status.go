@@ -184,14 +184,17 @@ const (
 	stopLifetime
 	stopIdle // nothing was sent for too long
 	stopShutdown
+	stopHalted // StopReading was called
 )
 
 // status returns the status of the stream after its handler returned err. told
 // reports whether all acknowledgements could be sent to the client.
 func (s *ServerStream) status(err error, told bool) error {
-	// If the server stops a reader between the headers, the reader reports a truncated stream.
-	// The client did nothing wrong, so this error is ignored.
-	stopped := s.stopped != stopNone && errors.Is(err, io.ErrUnexpectedEOF)
+	// If the server stops a reader between the headers, or StopReading stops it within a chunk, the
+	// reader reports a truncated stream. The client did nothing wrong, so this error is ignored.
+	// After StopReading, a similar error of a database is the reason of the end, not its result.
+	stopped := s.stopped != stopNone && errors.Is(err, io.ErrUnexpectedEOF) &&
+		(s.stopped != stopHalted || errors.Is(err, stef.ErrCorrupt))
 	if err == io.EOF && s.readErr == io.EOF {
 		err = nil // the handler returned the io.EOF of a graceful end
 	}

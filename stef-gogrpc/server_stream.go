@@ -124,7 +124,9 @@ func (s *ServerStream) Read(p []byte) (int, error) {
 
 // StopReading makes Read return io.EOF when it would have to wait or to read
 // another message, even within a chunk. Call it when another goroutine detects that
-// the stream must end, for example a goroutine that processes earlier records.
+// the stream must end, for example a goroutine that processes earlier records. If the
+// reader reports a truncated stream because of this, and the handler returns this error,
+// the stream ends with OK, and the client sends unacknowledged records again.
 func (s *ServerStream) StopReading() {
 	s.halt.Do(func() { close(s.halted) })
 }
@@ -148,7 +150,7 @@ func (s *ServerStream) next() error {
 	case <-idled:
 		return s.stop(stopIdle)
 	case <-s.halted:
-		return io.EOF
+		return s.stop(stopHalted)
 	default:
 	}
 	select {
@@ -170,7 +172,7 @@ func (s *ServerStream) next() error {
 	case <-idled:
 		return s.stop(stopIdle)
 	case <-s.halted:
-		return io.EOF
+		return s.stop(stopHalted)
 	case in := <-s.inbound:
 		return s.setCurrent(in)
 	}
@@ -190,7 +192,9 @@ func (s *ServerStream) setCurrent(in inbound) error {
 // EndedByServer reports whether Read returned io.EOF because of the server: the stream
 // reached its maximum lifetime, was idle for too long, or the server shuts down. Call it on
 // the goroutine that calls Read, or after all goroutines of the handler have ended.
-func (s *ServerStream) EndedByServer() bool { return s.stopped != stopNone }
+func (s *ServerStream) EndedByServer() bool {
+	return s.stopped != stopNone && s.stopped != stopHalted
+}
 
 func (s *ServerStream) stop(reason stopReason) error {
 	s.stopped = reason
