@@ -186,7 +186,9 @@ func (r *playing) play(ctx context.Context, sources []Source) error {
 func (r *playing) source(ctx context.Context, index int, s Source) error {
 	var group sync.WaitGroup
 	defer group.Wait()
-	var failed atomic.Pointer[error]
+	// going ends with the first batch that is not delivered. Batches in flight do not end with it.
+	going, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
 	slots := chan struct{}(nil)
 	number := uint64(0)
 	for b, err := range s() {
@@ -196,14 +198,14 @@ func (r *playing) source(ctx context.Context, index int, s Source) error {
 		if slots == nil {
 			slots = make(chan struct{}, r.inFlight(b.Signal))
 		}
-		if err := r.wait(ctx, index, b); err != nil {
+		if err := r.wait(going, index, b); err != nil {
 			return err
 		}
 		b.OTLP = nil // the source owns this memory
 		r.change.Apply(&b)
 		slots <- struct{}{}
-		if e := failed.Load(); e != nil {
-			return *e
+		if going.Err() != nil {
+			return context.Cause(going)
 		}
 		number++
 		at := SendError{Source: index, Round: r.round, Batch: number}
@@ -211,8 +213,7 @@ func (r *playing) source(ctx context.Context, index int, s Source) error {
 			defer func() { <-slots }()
 			if err := r.Send(ctx, b); err != nil {
 				at.Err = err
-				err = &at
-				failed.CompareAndSwap(nil, &err)
+				fail(&at)
 				return
 			}
 			r.batches.Add(1)
@@ -220,10 +221,7 @@ func (r *playing) source(ctx context.Context, index int, s Source) error {
 		})
 	}
 	group.Wait()
-	if e := failed.Load(); e != nil {
-		return *e
-	}
-	return nil
+	return context.Cause(going)
 }
 
 func (r *playing) inFlight(s otlpfile.Signal) int {

@@ -5,10 +5,12 @@ package replay_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -92,6 +94,33 @@ func TestGaps(t *testing.T) {
 	_, length, skipped = f(1, at(-1))
 	require.Zero(t, length)
 	require.Empty(t, skipped)
+}
+
+// If a batch is not delivered, the replay ends without waiting for the next batch. Batches in flight
+// are still delivered.
+func TestFailsInWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		failure := errors.New("gone")
+		for _, pace := range []float64{replay.Original, 1.0 / 3000} {
+			begin, calls := time.Now(), atomic.Int32{}
+			p := replay.Player{Pace: pace, InFlight: 3, Send: func(ctx context.Context, _ otlpfile.Batch) error {
+				if calls.Add(1) == 1 {
+					time.Sleep(4000 * time.Second)
+					return failure
+				}
+				select {
+				case <-time.After(2000 * time.Second):
+					return nil
+				case <-ctx.Done():
+					return ctx.Err()
+				}
+			}}
+			counts, err := p.Play(t.Context(), at(0, 3000*time.Second, 6000*time.Second))
+			require.ErrorIs(t, err, failure)
+			require.EqualValues(t, 1, counts.Batches)
+			require.Equal(t, 5000*time.Second, time.Since(begin))
+		}
+	})
 }
 
 // In a long wait for a batch, a player checks the endpoint repeatedly, and does not begin a
