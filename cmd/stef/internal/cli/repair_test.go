@@ -6,6 +6,7 @@ package cli_test
 import (
 	"bytes"
 	"compress/gzip"
+	"encoding/binary"
 	"fmt"
 	"io"
 	"os"
@@ -43,6 +44,46 @@ func TestRepairClaims(t *testing.T) {
 		require.Equal(t, plain, kept)
 		require.Contains(t, stderr, "; lost: 7 bytes after the last frame, which are no frame"+noChecksums)
 	}
+}
+
+// Each reader can read what repair kept, and what stat reported, also if a changed byte damages only
+// the codes of the compact form. The commands agree on where the damage is.
+func TestRepairCodes(t *testing.T) {
+	codes := 0
+	for _, recording := range [][]byte{fixtures.Metrics(), fixtures.Traces()} {
+		parts, err := fixtures.Parts(recording)
+		require.NoError(t, err)
+		var otlp []byte
+		for _, p := range parts[:6] {
+			otlp = append(binary.BigEndian.AppendUint32(otlp, uint32(len(p))), p...)
+		}
+		plain, _ := mustRun(t, otlp, "convert", "--quiet", "--compression", "none", "-", "-")
+		for at := 500; at < len(plain); at += 41 {
+			changed := []byte(plain)
+			changed[at] ^= 0x04
+			code, records, read := run(changed, "cat", "-")
+			repaired, kept, stderr := run(changed, "repair", "-", "-")
+			if strings.Contains(stderr, "writes nothing") {
+				continue
+			}
+			if code == cli.ExitDone {
+				require.Equal(t, cli.ExitDone, repaired, stderr)
+				continue
+			}
+			require.NotEqual(t, cli.ExitDone, repaired, "offset %d: %s", at, read)
+			reported, _, _ := run(changed, "stat", "-")
+			require.Equal(t, cli.ExitData, reported, "offset %d: %s", at, read)
+			if repaired != cli.ExitLost { // the headers or the root
+				continue
+			}
+			whole, _ := mustRun(t, []byte(kept), "cat", "-")
+			require.True(t, strings.HasPrefix(records, whole))
+			if strings.Contains(stderr, "is not defined") || strings.Contains(stderr, "the distance ") {
+				codes++
+			}
+		}
+	}
+	require.NotZero(t, codes)
 }
 
 // repair keeps all frames of a compressed file without an end. A recording that is killed between

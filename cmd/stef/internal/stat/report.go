@@ -113,11 +113,11 @@ func (r *Report) Checksums() (with, all int) {
 // Measure returns only errors of the headers and of the source.
 func Measure(src io.Reader, root *stream.Root) (*Report, error) {
 	m := &meter{report: &Report{Root: root}, tap: stream.NewTap(src)}
-	r, err := root.Records(m.tap, dynamic.WithFrameFunc(m.frame))
+	r, err := root.PlainRecords(m.tap, dynamic.WithFrameFunc(m.frame))
 	if err != nil {
 		return nil, err
 	}
-	if err := m.begin(r); err != nil {
+	if err := m.begin(r.Sent()); err != nil {
 		return nil, err
 	}
 	for r.Next() {

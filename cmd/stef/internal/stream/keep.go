@@ -13,7 +13,7 @@ import (
 )
 
 // Whole counts the whole frames at the beginning of a stream. A frame is whole
-// if all of its records decode.
+// if all of its records decode, also those of the compact form.
 type Whole struct {
 	Frames  int
 	Records uint64
@@ -119,7 +119,7 @@ func Keep(dst io.Writer, src io.Reader, root *Root) (*Whole, error) {
 		}
 		return f.Offset + int64(len(head)+len(content))
 	}
-	r, err := root.Records(tap, dynamic.WithFrameFunc(func(f *dynamic.Frame) { keep(c.Frame(end(f), f.Records)) }))
+	r, err := root.PlainRecords(tap, dynamic.WithFrameFunc(func(f *dynamic.Frame) { keep(c.Frame(end(f), f.Records)) }))
 	if err != nil {
 		return nil, err
 	}

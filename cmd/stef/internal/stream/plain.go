@@ -18,10 +18,11 @@ type PlainReader struct {
 	root *schema.Struct
 }
 
-// PlainRecords is like Records, for callers that print records. It reads a stream in the
-// compact form as if the stream were in the full schema.
-func (r *Root) PlainRecords(src io.Reader) (*PlainReader, error) {
-	in, err := r.Records(src)
+// PlainRecords is like Records, but reads a stream in the compact form as if the stream were in the
+// full schema. Callers print these records, or check that other readers can read the stream: the
+// codes of the compact form can be damaged although Records returns no error.
+func (r *Root) PlainRecords(src io.Reader, opts ...dynamic.ReaderOption) (*PlainReader, error) {
+	in, err := r.Records(src, opts...)
 	if err != nil {
 		return nil, err
 	}
@@ -38,6 +39,9 @@ func (r *PlainReader) Root() *schema.Struct { return r.root }
 
 // Records returns how many records were read.
 func (r *PlainReader) Records() uint64 { return r.in.Records() }
+
+// Sent returns the reader of the records as they are sent. Do not call its method Next.
+func (r *PlainReader) Sent() *dynamic.Reader { return r.in }
 
 // Header returns the contents of the headers.
 func (r *PlainReader) Header() *dynamic.Header { return r.in.Header() }
