@@ -8,6 +8,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -149,7 +150,8 @@ type rate struct {
 // due returns when the next batch is due, and counts its items.
 func (r *rate) due(items int) time.Time {
 	before := r.sent.Add(uint64(items)) - uint64(items)
-	return r.begin.Add(time.Duration(float64(before) / r.pace * float64(time.Second)))
+	const longest = math.MaxInt64 / 2 // a longer time could overflow, and then the batch would be due at once
+	return r.begin.Add(time.Duration(min(float64(before)/r.pace*float64(time.Second), longest)))
 }
 
 // playing is one round of a player.

@@ -275,6 +275,18 @@ func TestRate(t *testing.T) {
 	require.Equal(t, []string{"10s false", "10s true"}, waits)
 }
 
+// At a very low rate, the second batch is not due at once.
+func TestLowRate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		p := replay.Player{Pace: 1e-12, Send: func(context.Context, otlpfile.Batch) error { return nil }}
+		counts, err := p.Play(ctx, at(0, 0))
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.EqualValues(t, 1, counts.Batches)
+	})
+}
+
 // Each round has ids and times that no earlier round had, and related items
 // stay related.
 func TestRounds(t *testing.T) {
