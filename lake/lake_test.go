@@ -246,6 +246,10 @@ func TestMistakes(t *testing.T) {
 	require.ErrorIs(t, w.WriteTraces(ptrace.NewTraces()), lake.ErrSignal)
 	_, err = lake.NewWriter(&out, lake.Parquet, lake.Logs, lake.WriterOptions{Columns: []string{"body"}})
 	require.ErrorContains(t, err, `the table already has a column "body"`)
+	_, err = lake.NewWriter(&out, lake.Parquet, lake.Logs, lake.WriterOptions{Columns: []string{"resource.a", "resource:a"}})
+	require.ErrorContains(t, err, `the table already has a column "resource.a"`)
+	_, err = lake.NewWriter(&out, lake.Parquet, lake.Logs, lake.WriterOptions{Columns: []string{"resource:a", "b", "resource:a"}})
+	require.NoError(t, err)
 	for _, f := range formats {
 		for _, content := range []string{"", "PAR1", "no table", strings.Repeat("\xff", 100)} {
 			_, err := read(f, []byte(content), lake.Limits{})

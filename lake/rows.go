@@ -45,7 +45,7 @@ func parseKeys(keys []string) []chosenKey {
 			c.key, c.where = rest, inScope
 		}
 		c.column = strings.ReplaceAll(k, ":", ".")
-		if !slices.ContainsFunc(chosen, func(x chosenKey) bool { return x.column == c.column }) {
+		if !slices.ContainsFunc(chosen, func(x chosenKey) bool { return x.text == c.text }) {
 			chosen = append(chosen, c)
 		}
 	}
