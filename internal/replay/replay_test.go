@@ -20,7 +20,9 @@ import (
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
 
 	"github.com/otelstef/stef/internal/fixtures"
 	"github.com/otelstef/stef/internal/otlpfile"
@@ -156,6 +158,34 @@ func TestSendAndReceive(t *testing.T) {
 			require.Empty(t, canon.Diff(o.Traces(td...), o.Traces(s.traces...)))
 			require.Empty(t, canon.Diff(o.Logs(ld...), o.Logs(s.logs...)))
 		})
+	}
+}
+
+// OTLP requests are sent again after the answers that OTLP calls retryable, and after a proxy reset them.
+func TestOTLPRetries(t *testing.T) {
+	const reset = "stream terminated by RST_STREAM with error code: INTERNAL_ERROR"
+	f := func(answer error) error {
+		t.Helper()
+		calls := 0
+		conn, err := grpc.NewClient("localhost:1", grpc.WithTransportCredentials(insecure.NewCredentials()),
+			grpc.WithUnaryInterceptor(func(context.Context, string, any, any, *grpc.ClientConn, grpc.UnaryInvoker, ...grpc.CallOption) error {
+				if calls++; calls == 1 {
+					return answer
+				}
+				return nil
+			}))
+		require.NoError(t, err)
+		defer conn.Close()
+		return replay.NewOTLPSender(conn, "").Send(t.Context(), batches(t, otlpfile.Logs, 1)[0])
+	}
+	for _, answer := range []error{
+		status.Error(codes.Internal, reset), status.Error(codes.Aborted, ""), status.Error(codes.DeadlineExceeded, ""),
+		status.Error(codes.Unavailable, ""), status.Error(codes.ResourceExhausted, ""),
+	} {
+		require.NoError(t, f(answer))
+	}
+	for _, answer := range []error{status.Error(codes.Internal, "bug"), status.Error(codes.InvalidArgument, reset)} {
+		require.ErrorIs(t, f(answer), answer)
 	}
 }
 

@@ -92,7 +92,7 @@ func otlpSender(conn *grpc.ClientConn, d *anysignal.Descriptor, options []grpc.C
 				})()
 				partial, err := export(ctx, batch, options...)
 				rejected = uint64(max(partial.Rejected, 0))
-				return status.Code(err) == codes.Unavailable || status.Code(err) == codes.ResourceExhausted, err
+				return err != nil && stefgrpc.FromStatus(err).Retryable() || status.Code(err) == codes.ResourceExhausted, err
 			})
 			return rejected, err
 		},
