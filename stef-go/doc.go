@@ -28,7 +28,8 @@
 // what changed is written. A reader also has one record, which Next changes; callers
 // must not change it. A field F of a record is one of these:
 //
-//   - a number, a boolean, text: F returns it and SetF sets it. Callers may keep
+//   - a number, a boolean, text: F returns it and SetF sets it. The getter of a text
+//     String is Str, because String prints a whole value. Callers may keep
 //     the text of a reader, except after NextBorrowing of otelstef.LogsReader. A text
 //     shares up to 16 KiB of memory with other texts, so clone text that you keep for
 //     long (strings.Clone);

@@ -74,12 +74,12 @@ func TestGenerateRefuses(t *testing.T) {
 	f("", "struct R root { UserID uint64 User_ID uint64 S S }", "struct S { UserID uint64 }")
 
 	// Two types would have the same file, or the same name in Go.
-	f("two types would be generated into the file r_writer.stef.go", "struct R root { A RWriter }", "struct RWriter { A uint64 }")
+	f("struct RWriter and a type of the root R would be generated into the same file, r_writer.stef.go: rename struct RWriter", "struct R root { A RWriter }", "struct RWriter { A uint64 }")
 	f("NewR twice in r.stef.go and new_r.stef.go, for struct NewR and struct R: rename one of them", "struct R root { A NewR }", "struct NewR { A uint64 }")
 	f("OType twice in o.stef.go and o_type.stef.go, for enum OType and oneof O: rename one of them", "struct R root { O O T OType }", "oneof O { A uint64 }", "enum OType { A = 1 }")
 	f("OType twice in o.stef.go and o_type.stef.go, for enum OType and oneof O: rename one of them", "struct R root { O O T OType U Type }", "oneof O { A uint64 }", "enum OType { A = 1 }", "enum Type { A = 1 }")
-	f("two types would be generated into the file ab.stef.go", "struct R root { A AB B Ab }", "struct AB { A uint64 }", "struct Ab { A uint64 }")
-	f("two types would be generated into the file http_server.stef.go", "struct R root { A HTTPServer B HttpServer }",
+	f("struct AB and struct Ab would be generated into the same file, ab.stef.go: rename one of them", "struct R root { A AB B Ab }", "struct AB { A uint64 }", "struct Ab { A uint64 }")
+	f("would be generated into the same file, http_server.stef.go: rename one of them", "struct R root { A HTTPServer B HttpServer }",
 		"struct HTTPServer { A uint64 }", "struct HttpServer { A uint64 }")
 	f("RFieldA twice in r.stef.go and r_field.stef.go, for value RField.A and field R.A: rename one of them", "struct R root { A RField }", "enum RField { A = 1 }")
 

@@ -21,8 +21,12 @@ func (p *plan) clashes(files []File) error {
 	names := map[string]bool{}
 	for _, f := range files {
 		if names[f.Name] {
-			from, _ := twoLongest(p.typesIn(fold(strings.TrimSuffix(f.Name, ".stef.go"))))
-			return from.refuse("two types would be generated into the file %s: rename one of them", f.Name)
+			from, also := twoLongest(p.typesIn(fold(strings.TrimSuffix(f.Name, ".stef.go"))))
+			if fold(from.name) == fold(also.name) {
+				return from.refuse("%s and %s would be generated into the same file, %s: rename one of them", from, also, f.Name)
+			}
+			// A root S also has the types SWriter and SReader, and others, each in its own file.
+			return from.refuse("%s and a type of the root %s would be generated into the same file, %s: rename %s", from, also.name, f.Name, from)
 		}
 		names[f.Name] = true
 		src, err := parser.ParseFile(token.NewFileSet(), f.Name, f.Content, parser.SkipObjectResolution)

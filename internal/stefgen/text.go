@@ -146,7 +146,7 @@ func (p *plan) printMultimapLookup(pr *printer, n string, k, v part) {
 		pr.P("for _, p := range m.pairs {\nif !yield(p.key, %s) {\nreturn\n}\n}\n}\n}", ref)
 		pr.P("")
 		if v.class == classNode {
-			pr.P("// Get returns the value of the first pair with that key, or nil if there is none.")
+			pr.P("// Get returns the value of the first pair with that key, or nil if there is none. Setters of nil panic.")
 			if v.t.Kind == schema.KindOneof {
 				pr.P("// The getters of a nil value return zero or nil, and a nil list or map has no elements for")
 				pr.P("// Len, All and Get.")

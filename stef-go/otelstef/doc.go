@@ -59,6 +59,14 @@
 // Append adds to the content of the previous record. Call Reset of the map or list first,
 // also of Events, Links and Exemplars. SetValues replaces a list of numbers.
 //
+// To change one attribute, set the value that Get returns. It is nil if the key is new; then append:
+//
+//	if v := attributes.Get(key); v != nil {
+//		v.SetString(text)
+//	} else {
+//		attributes.AppendString(key, text)
+//	}
+//
 // To keep a record, create a record with NewMetrics, NewSpans or NewLogs, and call its CopyFrom.
 // Assignment copies only parts of a record. go vet reports the assignment of a variable (*rec),
 // but not of the result of a call (*w.Record()).

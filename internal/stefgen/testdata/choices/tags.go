@@ -148,7 +148,7 @@ func (m *Tags) All() iter.Seq2[string, *Any2] {
 	}
 }
 
-// Get returns the value of the first pair with that key, or nil if there is none.
+// Get returns the value of the first pair with that key, or nil if there is none. Setters of nil panic.
 // The getters of a nil value return zero or nil, and a nil list or map has no elements for
 // Len, All and Get.
 func (m *Tags) Get(key string) *Any2 {

@@ -110,7 +110,7 @@ func (m *Tags) All() iter.Seq2[string, *Inner] {
 	}
 }
 
-// Get returns the value of the first pair with that key, or nil if there is none.
+// Get returns the value of the first pair with that key, or nil if there is none. Setters of nil panic.
 func (m *Tags) Get(key string) *Inner {
 	if m == nil {
 		return nil

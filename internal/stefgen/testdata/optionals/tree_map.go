@@ -110,7 +110,7 @@ func (m *TreeMap) All() iter.Seq2[string, *Tree] {
 	}
 }
 
-// Get returns the value of the first pair with that key, or nil if there is none.
+// Get returns the value of the first pair with that key, or nil if there is none. Setters of nil panic.
 func (m *TreeMap) Get(key string) *Tree {
 	if m == nil {
 		return nil
