@@ -43,6 +43,7 @@ func failWith(p *peer, end func() error) {
 // TestAnswers checks that a status of the peer is recognised as an answer, with either
 // protocol, and that an error of this end is not recognised as an answer.
 func TestAnswers(t *testing.T) {
+	t.Parallel()
 	for _, code := range []codes.Code{codes.Unavailable, codes.Internal, codes.Unauthenticated, codes.Unimplemented} {
 		p := &peer{}
 		failWith(p, func() error { return status.Error(code, noBackend) })

@@ -23,6 +23,7 @@ import (
 // again, and starts it with STEF. After each start the exporter uses the backend again: by
 // OTLP while the backend has no STEF. The log has one line for each change.
 func TestBackendComesAndGoes(t *testing.T) {
+	t.Parallel()
 	stays := listen(t, &peer{}, "", true, true)
 	first := listen(t, &peer{}, "", true, true)
 	core, logs := observer.New(zap.InfoLevel)
@@ -88,6 +89,7 @@ func TestBackendComesAndGoes(t *testing.T) {
 // nothing can be sent. The log line of the second backend does not say that other backends
 // receive its telemetry.
 func TestAllBackendsDown(t *testing.T) {
+	t.Parallel()
 	core, logs := observer.New(zap.WarnLevel)
 	settings := exportertest.NewNopSettings(metadata.Type)
 	settings.Logger = zap.New(core)

@@ -159,6 +159,7 @@ func routed(t *testing.T, names func() ([]string, error)) *stefExporter[ptrace.T
 // TestResolve changes the addresses of a name: backends are added and removed. A failing
 // resolver changes nothing.
 func TestResolve(t *testing.T) {
+	t.Parallel()
 	p := listen(t, &peer{}, "", true, false)
 	_, port, err := net.SplitHostPort(p.addr)
 	require.NoError(t, err)

@@ -41,6 +41,7 @@ func retriedConfig(addr string, protocol Protocol, refused bool) *Config {
 // TestRetryRefusedCredentials queues batches for a peer that refuses the credentials at first.
 // With retry_refused_credentials, all batches arrive later. By default, they are dropped.
 func TestRetryRefusedCredentials(t *testing.T) {
+	t.Parallel()
 	f := func(name string, code codes.Code, protocol Protocol, retried bool) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -74,6 +75,7 @@ func TestRetryRefusedCredentials(t *testing.T) {
 // TestRetryRefusedCredentialsOTLP uses a peer that refuses the credentials of the first three
 // OTLP requests. retry_on_failure decides when the requests are sent again.
 func TestRetryRefusedCredentialsOTLP(t *testing.T) {
+	t.Parallel()
 	f := func(name string, code codes.Code, protocol Protocol, retried bool) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -105,6 +105,7 @@ func TestFallbackWarning(t *testing.T) {
 // TestWordBeforeBatches sends nothing to a peer without STEF. With protocol auto, nothing is
 // logged, because the peer answers. With protocol stef, the log says that nothing can be sent.
 func TestWordBeforeBatches(t *testing.T) {
+	t.Parallel()
 	f := func(protocol Protocol) (string, *observer.ObservedLogs) {
 		p := listen(t, &peer{}, "", false, true)
 		core, logs := observer.New(zap.WarnLevel)
@@ -151,6 +152,7 @@ func TestStartMistakes(t *testing.T) {
 // TestFirstWord uses peers to which nothing can be sent. A log line reports this long before
 // the first batch times out. Its error names the endpoint and has at most four parts.
 func TestFirstWord(t *testing.T) {
+	t.Parallel()
 	require.Less(t, firstWord, createDefaultConfig().(*Config).TimeoutConfig.Timeout/4)
 	silent, err := net.Listen("tcp", "127.0.0.1:0") // accepts connections and sends nothing
 	require.NoError(t, err)

@@ -242,6 +242,7 @@ func TestOTLPHealthOfFallback(t *testing.T) {
 }
 
 func TestOTLPHealth(t *testing.T) {
+	t.Parallel()
 	p := listen(t, &peer{}, "", false, true)
 	x := start(t, otlpConfig(p.addr))
 	require.NoError(t, x.send("a"))

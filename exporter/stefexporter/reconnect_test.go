@@ -51,6 +51,7 @@ func startPaused(t *testing.T, c *Config, p pauses) *stefExporter[ptrace.Traces]
 // The second pause between attempts to open a stream is longer than the test, so only the new
 // connection can cause the exporter to open a stream.
 func TestReconnect(t *testing.T) {
+	t.Parallel()
 	p := defaultPauses()
 	p.connection.BaseDelay, p.connection.MaxDelay = 10*time.Millisecond, 50*time.Millisecond
 	p.stream.Multiplier, p.stream.Max = 1000, time.Hour
@@ -106,6 +107,7 @@ func TestPeerThatWorked(t *testing.T) {
 // TestReadyConnectionsThatBreak uses a peer that closes its connections when a stream is
 // opened. The exporter tries to open a stream at most once a second.
 func TestReadyConnectionsThatBreak(t *testing.T) {
+	t.Parallel()
 	p := defaultPauses()
 	// The exporter may miss a connection that is ready only for an instant. Then the next
 	// attempt follows after this pause.

@@ -72,6 +72,7 @@ func outlast(t *testing.T, g *gateway, n int64) {
 // TestOldRefusal sends a batch long after a refusal, to a peer that accepts the batch at the
 // next attempt.
 func TestOldRefusal(t *testing.T) {
+	t.Parallel()
 	f := func(name string, protocol Protocol, code codes.Code) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -91,6 +92,7 @@ func TestOldRefusal(t *testing.T) {
 // TestFreshRefusal sends a batch that waits for the next attempt. The attempt is refused, so
 // this batch and the batches of the next second are dropped.
 func TestFreshRefusal(t *testing.T) {
+	t.Parallel()
 	g := startGateway(t, codes.Unimplemented, "")
 	x := start(t, refusedConfig(g.addr, ProtocolSTEF))
 	outlast(t, g, 2)
@@ -115,6 +117,7 @@ func TestFreshRefusal(t *testing.T) {
 // reads data. Every batch is dropped and counted. After the peer has begun to accept streams, a
 // new batch is delivered.
 func TestStreamsRefusedAtOnce(t *testing.T) {
+	t.Parallel()
 	var accepts atomic.Bool
 	p := &peer{}
 	p.onStream = func(s *stefgrpc.ServerStream) error {
@@ -146,6 +149,7 @@ func TestStreamsRefusedAtOnce(t *testing.T) {
 // TestNewConnectionIsTried replaces a peer that refuses streams by a peer that accepts them. The
 // test stops the timer of the exporter, so only the new connection can cause an attempt.
 func TestNewConnectionIsTried(t *testing.T) {
+	t.Parallel()
 	old := startGateway(t, codes.Unauthenticated, "")
 	x := startSignal(t, refusedConfig(old.addr, ProtocolSTEF), signal.Traces)
 	r := onlyRoute(t, x)
@@ -172,6 +176,7 @@ func onlyRoute(t *testing.T, x *stefExporter[ptrace.Traces]) *route[ptrace.Trace
 // TestRestartIsNoRefusal stops a peer that refuses streams. A batch that arrives afterwards is
 // not dropped.
 func TestRestartIsNoRefusal(t *testing.T) {
+	t.Parallel()
 	old := startGateway(t, codes.Unauthenticated, "")
 	c := refusedConfig(old.addr, ProtocolSTEF)
 	x := startSignal(t, c, signal.Traces)
@@ -197,6 +202,7 @@ func TestRestartIsNoRefusal(t *testing.T) {
 // TestRefusedForEver uses a peer that refuses all streams. The queue drains, there are few
 // attempts, and a shutdown does not wait.
 func TestRefusedForEver(t *testing.T) {
+	t.Parallel()
 	g := startGateway(t, codes.Unimplemented, "")
 	c := refusedConfig(g.addr, ProtocolSTEF)
 	c.RetryConfig.Enabled = true

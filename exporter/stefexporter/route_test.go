@@ -55,6 +55,7 @@ func TestEmptyIsNotSent(t *testing.T) {
 
 // TestFallbackAndRecovery uses a peer that has only OTLP at first, and later STEF and OTLP.
 func TestFallbackAndRecovery(t *testing.T) {
+	t.Parallel()
 	old := listen(t, &peer{}, "", false, true)
 	x := start(t, testConfig(old.addr))
 	require.NoError(t, x.send("a", "b"))
@@ -87,6 +88,7 @@ func TestFallbackAndRecovery(t *testing.T) {
 // TestFallbackEndsWithConnection: a peer that restarts with STEF receives STEF on the new
 // connection, long before probe_interval is over. A restart without STEF changes nothing.
 func TestFallbackEndsWithConnection(t *testing.T) {
+	t.Parallel()
 	old := listen(t, &peer{}, "", false, true)
 	c := testConfig(old.addr)
 	c.Fallback.ProbeInterval = time.Hour
@@ -154,6 +156,7 @@ func TestFallsBackPerSignal(t *testing.T) {
 
 // TestNoEvidence checks failures that do not show whether the peer has STEF.
 func TestNoEvidence(t *testing.T) {
+	t.Parallel()
 	f := func(name string, p *peer, options ...grpc.ServerOption) {
 		t.Run(name, func(t *testing.T) {
 			t.Helper()

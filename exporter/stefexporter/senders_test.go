@@ -51,6 +51,7 @@ func stalls(logs *observer.ObservedLogs) int {
 // TestSendersWithoutDeadline: if a sender without a deadline waits for a full queue, this is
 // logged once. The call returns when the sender cancels its context.
 func TestSendersWithoutDeadline(t *testing.T) {
+	t.Parallel()
 	for _, kind := range []string{"traces", "metrics", "logs"} {
 		t.Run(kind, func(t *testing.T) {
 			settings, config, logs := fullQueue(t, nil)

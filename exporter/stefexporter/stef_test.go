@@ -302,6 +302,7 @@ func TestSTEFTelemetry(t *testing.T) {
 }
 
 func TestSTEFHealth(t *testing.T) {
+	t.Parallel()
 	p := listen(t, &peer{}, "", true, false)
 	x := start(t, testConfig(p.addr))
 	require.NoError(t, x.send("a"))

@@ -24,6 +24,7 @@ import (
 // TestNothingDelivered uses a gateway whose backend is down: streams open, and end as soon
 // as they have a batch.
 func TestNothingDelivered(t *testing.T) {
+	t.Parallel()
 	p := &peer{}
 	up := make(chan struct{})
 	failWith(p, func() error {

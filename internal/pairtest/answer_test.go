@@ -77,17 +77,18 @@ func TestErrorsOfNextHop(t *testing.T) {
 // TestOwnErrors checks that errors that occur while the exporter connects still contain
 // advice.
 func TestOwnErrors(t *testing.T) {
+	t.Parallel()
 	f := func(endpoint string, want string, change func(*stefexporter.Config)) {
-		t.Helper()
 		for _, protocol := range []stefexporter.Protocol{stefexporter.ProtocolSTEF, stefexporter.ProtocolOTLP} {
-			x := startExporter(t, &traceKind, exporterConfig(endpoint, func(c *stefexporter.Config) {
-				c.Protocol = protocol
-				c.TimeoutConfig.Timeout /= 10
-				change(c)
-			}))
-			err := x.send("a")
-			require.ErrorContains(t, err, "(endpoint "+endpoint+": "+want)
-			x.stop()
+			t.Run(endpoint+" by "+string(protocol), func(t *testing.T) {
+				t.Parallel() // each case waits for a timeout
+				x := startExporter(t, &traceKind, exporterConfig(endpoint, func(c *stefexporter.Config) {
+					c.Protocol = protocol
+					c.TimeoutConfig.Timeout /= 10
+					change(c)
+				}))
+				require.ErrorContains(t, x.send("a"), "(endpoint "+endpoint+": "+want)
+			})
 		}
 	}
 	nothing := func(*stefexporter.Config) {}

@@ -106,6 +106,7 @@ func testPipelineErrors[T any](t *testing.T, k *kind[T], protocol stefexporter.P
 // TestShutdownUnderLoad shuts down an exporter with a full queue: accepted data that the exporter
 // could not deliver is counted.
 func TestShutdownUnderLoad(t *testing.T) {
+	t.Parallel()
 	addr := freeAddr(t)
 	s := newSink(&traceKind)
 	s.decide = func(context.Context, []string) error {

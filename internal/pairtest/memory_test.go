@@ -18,6 +18,7 @@ import (
 // TestStreamMemory uses a receiver with little memory for dictionaries. The receiver ends
 // streams gracefully, the exporter opens new streams, and everything arrives once.
 func TestStreamMemory(t *testing.T) {
+	t.Parallel()
 	const batches, items = 60, 40
 	addr := freeAddr(t)
 	s := newSink(&logKind)

@@ -176,6 +176,7 @@ func places(sinks []*sink[ptrace.Traces], first, traces int) (at map[int]int, me
 // receivers changes while they are sent. Only traces of the lost receiver move, and they move back
 // when this receiver is reachable again. No acknowledged span is lost.
 func TestRoutingByTrace(t *testing.T) {
+	t.Parallel()
 	traces := 1500
 	if testing.Short() {
 		traces = 300

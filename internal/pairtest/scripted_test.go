@@ -282,6 +282,7 @@ func TestScriptNonsense(t *testing.T) {
 // exporter holds only the allowed unacknowledged data, and returns errors for the
 // batches in time.
 func TestScriptStopsReading(t *testing.T) {
+	t.Parallel()
 	stalled := make(chan struct{})
 	p := startScripted(t, func(n int, s *scriptedStream) error {
 		if n > 1 {
