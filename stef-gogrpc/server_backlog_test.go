@@ -86,7 +86,7 @@ func TestServerSendsFullResponsesAtOnce(t *testing.T) {
 // A client that reads no responses for too long loses its stream, and may send its data again.
 // No call waits after the end of the stream.
 func TestServerEndsStreamsOfUnreadResponses(t *testing.T) {
-	const n = 10 * ledger.MaxUntold
+	const n = 3 * ledger.MaxUntold // the calls wait after a third
 	f := func(name string, code codes.Code, after time.Duration, end func(s *Server, a *accounts)) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -132,7 +132,7 @@ func TestServerReadAfterUnreadResponses(t *testing.T) {
 			if _, err := io.ReadFull(s, p); err != nil {
 				return err
 			}
-			<-rejectMany(s, 10*ledger.MaxUntold)
+			<-rejectMany(s, 3*ledger.MaxUntold)
 			_, err := s.Read(p)
 			failed <- err
 			return err

@@ -154,13 +154,13 @@ func TestRecordings(t *testing.T) {
 	}
 }
 
-// seeds is the number of seeds of a random test.
+// seeds is the number of seeds of a random test: n, but more at full length, and fewer with -short.
 func seeds(n uint64) uint64 {
 	switch {
 	case os.Getenv("STEF_LONG") != "":
-		return 20 * n
+		return 2000
 	case testing.Short():
-		return n/10 + 1
+		return 11
 	}
 	return n
 }

@@ -398,7 +398,7 @@ func TestRandomCodes(t *testing.T) {
 	for _, name := range roots {
 		f := fastOf(name)
 		refused, read := 0, uint64(0)
-		for seed := range seeds(100) {
+		for seed := range seeds(40) {
 			c := &codes{rand.New(rand.NewPCG(seed, 22)), compactRoot(name), map[string]*[2]uint64{}}
 			stream := c.grow(t, 1+c.IntN(30))
 			n, err := requireSame(t, f, stream)
