@@ -27,6 +27,8 @@ RACE ?= ./...
 # Tests that build programs take over ten minutes, the default of go test, on slow computers.
 TESTTIME ?= 60m
 TESTFLAGS ?=
+# JOBS=2 tests two modules at a time, because many tests wait. It needs GNU make 4.
+JOBS ?= 1
 SETS ?=
 SEED ?= 1
 RECORD_TIME ?= 12m
@@ -38,9 +40,6 @@ TURNS ?= 12
 
 # $(call each,MODULES,COMMAND) runs a command in the folder of every module.
 each = @set -e; for m in $(1); do echo "-- $$m"; (cd $$m; $(2)); done
-
-# $(call every,MODULES,COMMAND) continues after a failure, and names the modules that failed.
-every = @failed=; for m in $(1); do echo "-- $$m"; (cd $$m && $(2)) || failed="$$failed $$m"; done; if [ -n "$$failed" ]; then echo "failed in:$$failed"; exit 1; fi
 
 # USERS lists the packages of a module whose tests depend on internal/teltest:
 # only this package finds the large sets.
@@ -60,8 +59,14 @@ build: ## Compile every module; put the programs into bin/
 	cd cmd/stef && $(GO) build -o $(CURDIR)/bin/ .
 
 test: ## Run the tests of every module
-	$(call every,$(TESTED),$(GO) test -timeout $(TESTTIME) $(TESTFLAGS) ./...)
+	@$(MAKE) --no-print-directory -k $(if $(filter-out 1,$(JOBS)),-j$(JOBS) -O) $(TESTED:%=test@%)
 	$(call each,$(filter $(RECORD),$(MODULES)),$(GO) build -o /dev/null ./...)
+
+# With -O, make prints the output of a module when its tests have ended. Some tests run make
+# themselves, without the flags of this make.
+.PHONY: $(TESTED:%=test@%)
+$(TESTED:%=test@%): test@%:
+	@unset MAKEFLAGS; echo "-- $*"; cd $* && $(GO) test -timeout $(TESTTIME) $(TESTFLAGS) ./...
 
 # -count=1 is for changed files outside the module, which the test cache ignores. SETS
 # is the file that make test wrote with STEF_SETS_LOG. Without SETS, all tests of the packages run.

@@ -43,11 +43,15 @@ func textOf(n int) pmetric.Metrics {
 // TestCompressedRequests checks that requests of each compression arrive unchanged, whether they
 // need a small or a large place.
 func TestCompressedRequests(t *testing.T) {
+	large := 40 * mib
+	if testing.Short() {
+		large = 6 * mib
+	}
 	for _, name := range []string{"gzip", "zstd", "snappy"} {
 		to, _, metrics, _ := everything()
 		r := startRig(t, testConfig(), to)
 		conn := r.dial(grpc.WithDefaultCallOptions(grpc.UseCompressor(name)))
-		for i, md := range []pmetric.Metrics{points(3), textOf(smallRequest - 1000), textOf(smallRequest + 1), textOf(40 * mib), points(500)} {
+		for i, md := range []pmetric.Metrics{points(3), textOf(smallRequest - 1000), textOf(smallRequest + 1), textOf(large), points(500)} {
 			require.NoError(t, export(conn, md), name)
 			require.Equal(t, md, metrics.AllMetrics()[i], name)
 		}
@@ -168,6 +172,7 @@ func emptyPoints(n int) []byte {
 
 // A request is refused if it would need far more memory as pdata than admission allows.
 func TestRequestOfManyMessages(t *testing.T) {
+	notShort(t)
 	to, _, metrics, _ := everything()
 	r := startRig(t, testConfig(), to)
 	st := rawExport(t, r.dial(), emptyPoints(30*mib))
@@ -199,6 +204,7 @@ func TestNestedRequest(t *testing.T) {
 }
 
 func TestCompressedRequestErrors(t *testing.T) {
+	notShort(t)
 	to, _, _, _ := everything()
 	r := startRig(t, testConfig(), to)
 	d := r.shared.decompression

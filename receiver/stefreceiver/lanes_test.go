@@ -130,7 +130,7 @@ func latency(t testing.TB, hostile *siege) (median, p99 time.Duration) {
 	var took []time.Duration
 	batches := 400
 	if testing.Short() {
-		batches = 100 // latency does not matter
+		batches = 25 // latency does not matter
 	}
 	for range batches {
 		before, begin := waitedForProcessor(t), time.Now()
@@ -149,7 +149,11 @@ func latency(t testing.TB, hostile *siege) (median, p99 time.Duration) {
 // interval.
 func TestHonestBesideHostile(t *testing.T) {
 	text, attributes := sharedTextAttack(t), attributesAttack(t)
-	requests := marshal(t, textOf(57*mib))
+	size := 57 * mib
+	if testing.Short() {
+		size = 6 * mib
+	}
+	requests := marshal(t, textOf(size))
 	for _, hostile := range []siege{
 		{name: "shared text", chunks: text, connections: 1},
 		{name: "attributes", chunks: attributes, connections: 1},
