@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -32,17 +33,32 @@ type mistakes struct {
 	parquet                          string
 }
 
+// The first test converts the recording for all tests.
+var (
+	convertOnce           sync.Once
+	onceSTEF, onceParquet []byte
+)
+
 func newMistakes(t *testing.T) *mistakes {
 	m := &mistakes{t: t, dir: t.TempDir()}
-	m.metrics = m.path("metrics.stef")
-	mustRun(t, fixtures.Metrics(), "convert", "-", m.metrics)
+	convertOnce.Do(func() {
+		in, out := m.path("once.stef"), m.path("once.parquet")
+		mustRun(t, fixtures.Metrics(), "convert", "-", in)
+		mustRun(t, nil, "convert", in, out)
+		for path, content := range map[string]*[]byte{in: &onceSTEF, out: &onceParquet} {
+			var err error
+			*content, err = os.ReadFile(path)
+			require.NoError(t, err)
+			require.NoError(t, os.Remove(path))
+		}
+	})
+	m.metrics = m.file("metrics.stef", onceSTEF)
 	m.spans = m.file("spans.stef", spans(t))
 	m.json = m.file("logs.json", []byte(`{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"body":{"stringValue":"a"}}]}]}]}`+"\n"))
 	m.both = m.file("both.json", []byte(`{"resourceSpans":[{"scopeSpans":[{"spans":[{"name":"a"}]}]}]}`+"\n"+
 		`{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"body":{"stringValue":"a"}}]}]}]}`))
 	m.tape = m.file("traces.otlp", fixtures.Traces())
-	m.parquet = m.path("metrics.parquet")
-	mustRun(t, nil, "convert", m.metrics, m.parquet)
+	m.parquet = m.file("metrics.parquet", onceParquet)
 	return m
 }
 
