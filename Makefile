@@ -59,14 +59,15 @@ build: ## Compile every module; put the programs into bin/
 	cd cmd/stef && $(GO) build -o $(CURDIR)/bin/ .
 
 test: ## Run the tests of every module
-	@$(MAKE) --no-print-directory -k $(if $(filter-out 1,$(JOBS)),-j$(JOBS) -O) $(TESTED:%=test@%)
+	@mkdir -p .tmp && rm -f .tmp/failed
+	@$(MAKE) --no-print-directory -k $(if $(filter-out 1,$(JOBS)),-j$(JOBS) -O) $(TESTED:%=test@%) || { echo "failed in:" $$(cat .tmp/failed); exit 1; }
 	$(call each,$(filter $(RECORD),$(MODULES)),$(GO) build -o /dev/null ./...)
 
 # With -O, make prints the output of a module when its tests have ended. Some tests run make
 # themselves, without the flags of this make.
 .PHONY: $(TESTED:%=test@%)
 $(TESTED:%=test@%): test@%:
-	@unset MAKEFLAGS; echo "-- $*"; cd $* && $(GO) test -timeout $(TESTTIME) $(TESTFLAGS) ./...
+	@unset MAKEFLAGS; echo "-- $*"; cd $* && $(GO) test -timeout $(TESTTIME) $(TESTFLAGS) ./... || { echo $* >>$(CURDIR)/.tmp/failed; exit 1; }
 
 # -count=1 is for changed files outside the module, which the test cache ignores. SETS
 # is the file that make test wrote with STEF_SETS_LOG. Without SETS, all tests of the packages run.
