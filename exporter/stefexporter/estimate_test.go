@@ -112,6 +112,9 @@ func TestEstimateIsRare(t *testing.T) {
 // TestEstimateOfMixedBatches compares the estimate for batches of different sizes and
 // contents with the bytes of all requests.
 func TestEstimateOfMixedBatches(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED with -short: nothing in this test is concurrent, and the race detector slows it")
+	}
 	c := testConfig("localhost:1")
 	parts, err := fixtures.Parts(fixtures.Traces())
 	require.NoError(t, err)
