@@ -172,7 +172,6 @@ func emptyPoints(n int) []byte {
 
 // A request is refused if it would need far more memory as pdata than admission allows.
 func TestRequestOfManyMessages(t *testing.T) {
-	notShort(t)
 	to, _, metrics, _ := everything()
 	r := startRig(t, testConfig(), to)
 	st := rawExport(t, r.dial(), emptyPoints(30*mib))
