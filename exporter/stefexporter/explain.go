@@ -144,8 +144,9 @@ func (c *Config) explainAfter(err error, worked map[string]bool) error {
 	switch {
 	case hint != "":
 		hint = ": " + hint
+	case a == nil && !strings.HasPrefix(text, noStream) && !strings.HasPrefix(text, onStream) && !strings.HasPrefix(text, otlpFailed):
+		return err // the error does not concern the peer
 	case a == nil:
-		return err
 	case a.open && refusesAll(err) || matchOf(text) != nil:
 		hint = " answered: this is its own error, see the log of that Collector"
 	default:
@@ -245,8 +246,8 @@ func (c *Config) refusalHint(err error, text string) string {
 var closedByPeer = regexp.MustCompile(`^(.*no STEF stream|` + otlpFailed + `).*(connection reset by peer|broken pipe)`)
 
 // closedHint returns what to do if the peer closed the connection without an answer, or "" for
-// other errors. With TLS, it has a hint only if no client certificate is set. Without TLS, only
-// streams have a hint, because OTLP requests also fail like this on a connection that worked.
+// other errors. OTLP requests have a hint only with TLS and without a client certificate, because
+// they also fail like this on a connection that worked.
 func (c *Config) closedHint(text string, worked bool) string {
 	tls := &c.ClientConfig.TLS
 	switch m := closedByPeer.FindStringSubmatch(text); {
@@ -261,6 +262,8 @@ func (c *Config) closedHint(text string, worked bool) string {
 			return goneOrTLS
 		}
 		return "the peer closed the connection: if it expects TLS, remove tls::insecure"
+	case worked && m[1] != otlpFailed:
+		return gone
 	}
 	return ""
 }
@@ -291,7 +294,10 @@ var (
 	tlsDoubt = regexp.MustCompile(` \(possibly because of .* while trying to verify candidate authority certificate "[^"]*"\)`)
 )
 
-const noStream = "no STEF stream: "
+const (
+	noStream = "no STEF stream: "
+	onStream = "STEF stream: "
+)
 
 // plain removes the text that gRPC and TLS add around the cause of an error.
 func plain(err error) error {
@@ -310,7 +316,7 @@ func streamError(err error) error {
 	if strings.HasPrefix(short.Error(), noStream) {
 		return short
 	}
-	return fmt.Errorf("STEF stream: %w", short)
+	return fmt.Errorf(onStream+"%w", short)
 }
 
 func noStreamTo(endpoint string, err error) error {
