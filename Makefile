@@ -132,7 +132,7 @@ before: ## Compare CPU and bytes of streams with a revision from before the comp
 	git worktree remove --force .tmp/before
 	@$(TOOL) benchstat .tmp/before.txt .tmp/after.txt
 
-record: collector ## Record telemetry of programs in five languages (RECORD_TIME=12m RECORD_OUT=folder)
+record: collector ## Record telemetry of programs in four languages and of a Collector (RECORD_TIME=12m RECORD_OUT=folder)
 	cd $(RECORD) && PATH="$(CURDIR)/bin:$$PATH" $(GO) run -trimpath . -programs go,node,python,java,collector -for $(RECORD_TIME) -visits 0.35 -metrics-every 10s -out $(RECORD_OUT)
 
 lint: ## Check format, go vet and staticcheck in every module
