@@ -347,6 +347,9 @@ func (s *stream[T]) next() error {
 	var bad stefpdata.RecordErrors
 	if errors.As(err, &bad) {
 		b.bad, err = idsOf(bad), nil
+		if s.reader.Err() != nil || s.decoder.Records() < s.reader.Stats().Records {
+			_, err = s.decoder.Decode() // the error that ended the stream after these records
+		}
 	}
 	s.account(&b, stats)
 	if len(bad) > 0 {
