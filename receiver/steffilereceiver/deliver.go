@@ -4,6 +4,7 @@
 package steffilereceiver
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -149,9 +150,7 @@ func (b *backOff) next() (time.Duration, bool) {
 	} else {
 		b.last = time.Duration(float64(b.last) * c.Multiplier)
 	}
-	if c.MaxInterval > 0 {
-		b.last = min(b.last, c.MaxInterval)
-	}
+	b.last = min(b.last, cmp.Or(c.MaxInterval, c.InitialInterval)) // max_interval 0: as in exporters
 	wait := time.Duration(float64(b.last) * (1 + c.RandomizationFactor*(2*rand.Float64()-1)))
 	return wait, c.MaxElapsedTime == 0 || time.Since(b.begin)+wait <= c.MaxElapsedTime
 }
