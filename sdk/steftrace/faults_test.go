@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -386,6 +387,30 @@ func TestContextEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	require.ErrorIs(t, x.ExportSpans(ctx, batch("a", 1)), context.Canceled)
+}
+
+// TestContextEndsWithoutReason: the error of an export names only a failure since a stream was open.
+// Earlier failures are not the reason.
+func TestContextEndsWithoutReason(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		peer := sdktest.NewPeer(t, netfault.Link{})
+		x := exporter(t, peer.Options(fast, stefsdk.WithCompression(stef.None))) // decoders of zstd are pooled
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		const failure = "connection refused"
+		require.ErrorContains(t, x.ExportSpans(ctx, batch("a", 1)), failure)
+		peer.Start(t)
+		require.NoError(t, x.ExportSpans(t.Context(), batch("b", 1)))
+		time.Sleep(10 * time.Minute) // the stream is closed, because it is idle
+		peer.Network.Stall(netfault.Both)
+		ctx, cancel = context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		err := x.ExportSpans(ctx, batch("c", 1))
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.NotContains(t, err.Error(), failure)
+		peer.Network.Clear()
+		require.NoError(t, x.Shutdown(t.Context()))
+	})
 }
 
 func TestShutdownDuringExport(t *testing.T) {

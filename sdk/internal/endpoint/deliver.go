@@ -89,13 +89,10 @@ func (s *Sender[B]) finalError(ctx context.Context, err error, start time.Time) 
 	return nil
 }
 
-// gaveUp returns the error of an export whose context ended. If no stream is open,
-// the error says why.
+// gaveUp returns the error of an export whose context ended. err says why no stream was open, if
+// that is known.
 func (s *Sender[B]) gaveUp(ctx context.Context, err error) error {
 	cause := context.Cause(ctx)
-	if state := s.session.Stats(); state.Live == 0 && state.LastError != nil {
-		return fmt.Errorf("stef: endpoint %s: %w: no stream is open: %w", s.config.Target, cause, state.LastError)
-	}
 	if errors.Is(err, cause) {
 		return fmt.Errorf("stef: endpoint %s: %w", s.config.Target, err)
 	}
