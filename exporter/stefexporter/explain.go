@@ -229,6 +229,9 @@ func (c *Config) refusalHint(err error, text string) string {
 		again = "; a stream is tried again within " + c.refusalPause().String()
 	}
 	if stefgrpc.FromStatus(err).Kind == stefgrpc.KindAuth {
+		if !c.Stef.RetryRefusedCredentials {
+			again += "; stef::retry_refused_credentials keeps telemetry while a token is wrong"
+		}
 		return "the peer refuses the credentials: check auth and headers; the peer's log may say more" + again
 	}
 	switch c.Protocol {

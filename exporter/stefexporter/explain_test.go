@@ -53,6 +53,10 @@ func TestExplain(t *testing.T) {
 	require.Equal(t, "write: broken pipe", c.explain(errors.New("write: broken pipe")).Error(), "a stream that was open")
 	refused := status.Error(codes.Unauthenticated, "missing authorization header")
 	require.ErrorContains(t, c.explain(refused), "endpoint backend:4320: the peer refuses the credentials: check auth and headers")
+	const keeps = "; stef::retry_refused_credentials keeps telemetry while a token is wrong)"
+	require.ErrorContains(t, c.explain(refused), keeps)
+	c.Stef.RetryRefusedCredentials = true
+	require.NotContains(t, c.explain(refused).Error(), keeps[:len(keeps)-1], "it is set already")
 
 	c.Fallback.Endpoint = "backend:4317"
 	require.ErrorContains(t, c.explain(errors.New(otlpFailed+"connection refused")), "endpoint backend:4317: ")
