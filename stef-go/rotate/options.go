@@ -35,8 +35,9 @@ type Options struct {
 	// "orders" for records of a schema of your own. Use 1 to 100 letters, digits, '.' and
 	// '_', and no '.' at the start. Required.
 	Signal string
-	// MaxBytes is the size at which a file is finished. A file ends with a whole
-	// frame, so it can be larger by one frame. Default 64 MiB; negative: no limit.
+	// MaxBytes is the size at which a file is finished. The size is checked after each
+	// Write and flush, so a file can be larger by the records of one Write. Default
+	// 64 MiB; negative: no limit.
 	MaxBytes int64
 	// MaxAge is the age at which a file with records is finished, at most a second late.
 	// Default 1 minute; negative: no limit.
