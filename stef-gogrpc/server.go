@@ -254,7 +254,7 @@ func (s *Server) count() int {
 func (s *Server) evict() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	latest := time.Now().Add(-pressure).UnixNano()
+	latest := int64(time.Since(processStart) - pressure)
 	var greediest *ServerStream
 	for st := range s.streams {
 		since := st.idleSince.Load()

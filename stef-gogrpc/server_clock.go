@@ -10,6 +10,10 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
+// processStart is the origin of times that are numbers. Such times are monotonic: they do not jump
+// with the clock of the machine.
+var processStart = time.Now()
+
 // A clock limits how long a stream may wait for its client. It measures only the
 // time in which the server waits, so the time of a slow handler does not count. Only
 // the receiving goroutine uses the clock.
@@ -63,7 +67,7 @@ func (c *clock) start(rules *inboundRules) {
 		c.silent = c.began
 	}
 	if rules.within {
-		c.stream.idleSince.Store(c.silent.UnixNano())
+		c.stream.idleSince.Store(int64(c.silent.Sub(processStart)))
 	}
 	most := c.stream.server.config.timeouts[limit]
 	if most == 0 {

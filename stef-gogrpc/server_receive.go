@@ -107,7 +107,7 @@ func (s *ServerStream) receiveOne(rules *inboundRules, clock *clock) (in inbound
 		s.begun = true
 	}
 	if err == nil && size > 0 {
-		s.idleSince.Store(time.Now().UnixNano())
+		s.idleSince.Store(int64(time.Since(processStart)))
 		err = s.server.budget.acquire(s.ctx, size)
 		s.idleSince.Store(0)
 	}

@@ -51,7 +51,7 @@ type ServerStream struct {
 
 	begun     bool         // the first message was received; used by the receiving goroutine
 	held      atomic.Int64 // bytes of the unfinished chunk that were read
-	idleSince atomic.Int64 // when the wait for the rest of a chunk, or for the budget, began; 0: no wait
+	idleSince atomic.Int64 // when the wait for the rest of a chunk, or for the budget, began, in ns since processStart; 0: no wait
 
 	// Used by the handler's goroutine.
 	current inbound

@@ -188,17 +188,21 @@ func (t *telemetry) observe(now func() gauges) error {
 
 func (t *telemetry) shutdown() { t.builder.Shutdown() }
 
+// processStart is the origin of times that are numbers. Such times are monotonic: they do not jump
+// with the clock of the machine.
+var processStart = time.Now()
+
 // throttle allows one event per period, and counts the events that it does not allow.
 type throttle struct {
 	period  time.Duration
-	next    atomic.Int64
+	next    atomic.Int64 // time of the next event, in ns since processStart
 	skipped atomic.Int64
 }
 
 // pass reports whether an event is allowed now, and how many events were skipped
 // since the last allowed event.
 func (t *throttle) pass() (skipped int64, ok bool) {
-	now := time.Now().UnixNano()
+	now := int64(time.Since(processStart))
 	next := t.next.Load()
 	if now < next || !t.next.CompareAndSwap(next, now+int64(t.period)) {
 		t.skipped.Add(1)

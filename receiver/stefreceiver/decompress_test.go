@@ -318,7 +318,7 @@ func TestCompressedRequestUnderPressure(t *testing.T) {
 func TestJoin(t *testing.T) {
 	pool := mem.DefaultBufferPool()
 	contended := new(atomic.Int64)
-	contended.Store(time.Now().UnixNano())
+	contended.Store(int64(time.Since(processStart)))
 	for _, expensive := range []bool{false, true} {
 		for _, sizes := range [][]int{nil, {5}, {1, 2, 3}, {inflatedPiece - 1, 2, inflatedPiece, 7}} {
 			request := &otlpRequest{toll: newToll(newLanes(contended), &party{}, 0)}

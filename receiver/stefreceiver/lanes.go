@@ -23,7 +23,7 @@ import (
 // after each batch. Without other clients, expensive streams need no lane.
 type lanes struct {
 	gate
-	cheap *atomic.Int64 // when a client that is not expensive last had a batch or request
+	cheap *atomic.Int64 // when a client that is not expensive last had a batch or request, in ns since processStart; 0: never
 }
 
 func newLanes(cheap *atomic.Int64) *lanes {
@@ -56,7 +56,10 @@ func (l *lanes) enter(ctx context.Context, a *account) (bool, error) {
 }
 
 // contended reports whether clients that are not expensive are present.
-func (l *lanes) contended() bool { return time.Since(time.Unix(0, l.cheap.Load())) <= presence }
+func (l *lanes) contended() bool {
+	last := l.cheap.Load()
+	return last != 0 && time.Since(processStart)-time.Duration(last) <= presence
+}
 
 // leave rests after the work on a batch of the given weight, and then releases the lane.
 func (l *lanes) leave(ctx context.Context, a *account, worked time.Duration, weight int64) {

@@ -198,7 +198,7 @@ func TestLanes(t *testing.T) {
 			require.Equal(t, want, got)
 		}
 		enter(false)
-		l.cheap.Store(time.Now().UnixNano())
+		l.cheap.Store(int64(time.Since(processStart)))
 		enter(true)
 		requireState(t, &l.gate, 1, 0)
 		began := time.Now()
@@ -270,11 +270,11 @@ func TestRefusedStreamsWait(t *testing.T) {
 			return time.Since(began)
 		}
 		require.Zero(t, refuse(20), "nobody else is present")
-		cheap.Store(time.Now().UnixNano())
+		cheap.Store(int64(time.Since(processStart)))
 		require.Equal(t, 3*restPerWork*streamWork, refuse(3))
 		requireState(t, &c.lanes.gate, 0, 0)
 		time.Sleep(46 * time.Second) // repays the cost of all 23 streams, so there is credit for 8 streams again
-		cheap.Store(time.Now().UnixNano())
+		cheap.Store(int64(time.Since(processStart)))
 		require.Zero(t, refuse(8))
 		require.Equal(t, restPerWork*streamWork, refuse(1))
 	})

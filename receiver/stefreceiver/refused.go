@@ -22,16 +22,20 @@ import (
 // refused clients or about streams that end with an error.
 const logPeriod = time.Minute
 
+// processStart is the origin of times that are numbers. Such times are monotonic: they do not jump
+// with the clock of the machine.
+var processStart = time.Now()
+
 // limitedLog limits log lines that clients cause, so that clients cannot fill the log.
 type limitedLog struct {
-	next    atomic.Int64 // time of the next line, in ns
+	next    atomic.Int64 // time of the next line, in ns since processStart
 	skipped atomic.Int64
 }
 
 // due reports whether a line may be logged now, and how many lines were skipped since
 // the last logged line.
 func (l *limitedLog) due() (skipped int64, ok bool) {
-	now, next := time.Now().UnixNano(), l.next.Load()
+	now, next := int64(time.Since(processStart)), l.next.Load()
 	if now < next || !l.next.CompareAndSwap(next, now+int64(logPeriod)) {
 		l.skipped.Add(1)
 		return 0, false

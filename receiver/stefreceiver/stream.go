@@ -272,7 +272,7 @@ func (s *stream[T]) estimateCost(plain, coded int64) error {
 // acquireSlot acquires a lane if the stream is expensive and other clients are present.
 func (s *stream[T]) acquireSlot(expensive bool) (err error) {
 	if !expensive {
-		s.core.lanes.cheap.Store(time.Now().UnixNano())
+		s.core.lanes.cheap.Store(int64(time.Since(processStart)))
 		return nil
 	}
 	s.lane, err = s.core.lanes.enter(s.going, &s.party.lanes)

@@ -50,7 +50,7 @@ func (t *toll) settle(weight int64) {
 	t.cost = max(t.cost, requestCost*weight)
 	t.who.credit.add(t.wire, t.cost)
 	if !t.expensive() {
-		t.lanes.cheap.Store(time.Now().UnixNano())
+		t.lanes.cheap.Store(int64(time.Since(processStart)))
 	}
 	t.weight = weight
 }
