@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	rpcstatus "google.golang.org/genproto/googleapis/rpc/status"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
@@ -124,15 +125,11 @@ func shortened(err error) error {
 	if len(short.GetMessage()) > maxStatusText {
 		short.Message = strings.ToValidUTF8(short.GetMessage()[:maxStatusText-len("…")], "") + "…"
 	}
-	room, details := maxStatusText, len(short.GetDetails())
-	short.Details = slices.DeleteFunc(short.GetDetails(), func(detail *anypb.Any) bool {
-		size := proto.Size(detail)
-		if size > room {
-			return true
-		}
-		room -= size
-		return false
-	})
+	details := len(short.GetDetails())
+	for proto.Size(&rpcstatus.Status{Details: short.GetDetails()}) > maxStatusText { // the largest first: a delay remains
+		largest := slices.MaxFunc(short.GetDetails(), func(a, b *anypb.Any) int { return proto.Size(a) - proto.Size(b) })
+		short.Details = slices.DeleteFunc(short.GetDetails(), func(detail *anypb.Any) bool { return detail == largest })
+	}
 	if short.GetMessage() == st.Message() && len(short.GetDetails()) == details {
 		return err
 	}

@@ -97,4 +97,10 @@ func TestLargeDetails(t *testing.T) {
 	require.Equal(t, KindUnavailable, e.Kind)
 	require.Equal(t, time.Minute, e.RetryDelay)
 	require.Len(t, st.Details(), 3, "the error of the handler is unchanged")
+
+	// A detail that nearly fills the room does not displace the delay, without which the client drops data.
+	info := &errdetails.DebugInfo{Detail: strings.Repeat("x", 950)}
+	st, err = status.New(codes.ResourceExhausted, "full").WithDetails(info, &errdetails.RetryInfo{RetryDelay: durationpb.New(time.Minute)})
+	require.NoError(t, err)
+	require.True(t, FromStatus(statusOf(st.Err())).Retryable())
 }
