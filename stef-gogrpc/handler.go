@@ -37,7 +37,7 @@ type Handler interface {
 	// in a row end with KindInvalid or KindRejected before a Session has sent a record on them,
 	// Session.Send fails immediately with a permanent error, until a stream stays open.
 	// Clients receive up to 1 KiB of the text of the error, and up to 1 KiB of the details of a
-	// status: larger details are omitted. A panic, also of a method of the returned error, ends the
+	// status: the largest details are omitted first. A panic, also of a method of the returned error, ends the
 	// stream with INTERNAL, which is also a permanent code, and does not affect other streams.
 	// A Session keeps the data that it has not sent and opens new streams, so a handler that
 	// panics at its start is called repeatedly.
