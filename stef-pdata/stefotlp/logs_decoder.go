@@ -5,7 +5,6 @@ package stefotlp
 
 import (
 	"encoding/binary"
-	"strings"
 
 	"github.com/otelstef/stef/stef-go/otelstef"
 	"github.com/otelstef/stef/stef-pdata/internal/features"
@@ -17,9 +16,7 @@ import (
 type LogsDecoder struct {
 	decoder
 	records *otelstef.LogsReader
-
-	template string // the last template
-	places   int    // its number of placeholders
+	places  mapping.Placeholders
 }
 
 // NewLogsDecoder returns a decoder that reads from r. Nothing else may read from r.
@@ -54,10 +51,7 @@ func (d *LogsDecoder) record() {
 	}
 	joined := 0 // length of the body if it is a template
 	if t := r.Body().Template(); err == nil && t != nil {
-		if text := t.Template(); text != d.template { // fast for the same memory: many records can have a large template
-			d.template, d.places = text, strings.Count(text, "\x00")
-		}
-		joined, err = mapping.CheckTemplate(d.template, d.places, t.Params())
+		joined, err = mapping.CheckTemplate(t.Template(), d.places.Count(t.Template()), t.Params())
 		if err != nil {
 			err = mapping.InField("Record.Body.Template.", err)
 		}

@@ -8,7 +8,6 @@ import (
 	"unsafe"
 
 	stef "github.com/otelstef/stef/stef-go"
-	"github.com/otelstef/stef/stef-go/codec"
 	"github.com/otelstef/stef/stef-go/otelstef"
 	"github.com/otelstef/stef/stef-pdata/internal/mapping"
 )
@@ -16,14 +15,10 @@ import (
 // Joiner joins templates and parameters. It caches the parts of some templates. Several
 // texts share an allocation.
 type Joiner struct {
-	slots []joinSlot // allocated at the first template
-	last  *joinSlot  // slot of the last template
-	chunk []byte     // texts, which never change, and capacity for more texts
-
-	// crowded is the last template with more placeholders than allowed, and places is their
-	// number. Without it, each record that has such a template would count them again.
-	crowded string
-	places  int
+	slots  []joinSlot // allocated at the first template
+	last   *joinSlot  // slot of the last template
+	chunk  []byte     // texts, which never change, and capacity for more texts
+	places mapping.Placeholders
 }
 
 type joinSlot struct {
@@ -86,7 +81,8 @@ func (j *Joiner) Renew() { j.chunk = nil }
 // Reset forgets the templates of a stream.
 func (j *Joiner) Reset() {
 	clear(j.slots)
-	j.last, j.crowded = nil, ""
+	j.last = nil
+	j.places.Reset()
 }
 
 // slot returns the pieces of a template and its number of placeholders. If this number
@@ -95,34 +91,22 @@ func (j *Joiner) slot(template string) (*joinSlot, int) {
 	if template == "" {
 		return nil, 0
 	}
-	if j.last != nil && same(j.last.template, template) {
+	if j.last != nil && mapping.SameText(j.last.template, template) {
 		return j.last, len(j.last.pieces) - 1
-	}
-	if same(j.crowded, template) {
-		return nil, j.places
 	}
 	if j.slots == nil {
 		j.slots = make([]joinSlot, joinSlots)
 	}
-	// Each template in a dictionary has its own address. The multiplication spreads the
-	// addresses over the high bits.
-	slot := &j.slots[uint64(uintptr(unsafe.Pointer(unsafe.StringData(template))))*codec.GoldenRatio>>(64-joinSlotBits)]
-	if !same(slot.template, template) {
-		n := strings.Count(template, "\x00")
+	slot := &j.slots[mapping.TextSlot(template, joinSlotBits)]
+	if !mapping.SameText(slot.template, template) {
+		n := j.places.Count(template)
 		if n > stef.MaxPairs {
-			j.crowded, j.places = template, n
 			return nil, n
 		}
 		slot.set(template, n)
 	}
 	j.last = slot
 	return slot, len(slot.pieces) - 1
-}
-
-// same reports whether two texts are the same memory. Equal texts in different memory count as
-// different, which only costs time.
-func same(a, b string) bool {
-	return len(a) == len(b) && unsafe.StringData(a) == unsafe.StringData(b)
 }
 
 // set fills the slot with a template that has n placeholders.

@@ -330,19 +330,3 @@ func TestKnownAttributes(t *testing.T) {
 	k.forget()
 	require.LessOrEqual(t, cap(k.attributes), 2*maxKnown)
 }
-
-// The placeholders of a template with too many of them are counted once, not for each record that
-// has the template: it can have megabytes, and such records add nothing to a batch.
-func TestCrowdedTemplateIsCountedOnce(t *testing.T) {
-	var j Joiner
-	crowded := strings.Repeat("\x00", stef.MaxPairs+1)
-	_, places := j.slot(crowded)
-	require.Equal(t, len(crowded), places)
-	j.places = 7
-	_, places = j.slot(crowded)
-	require.Equal(t, 7, places)
-	_, places = j.slot(strings.Clone(crowded))
-	require.Equal(t, len(crowded), places)
-	j.Reset()
-	require.Empty(t, j.crowded)
-}
