@@ -51,7 +51,7 @@ stef-gogrpc/internal/ledger   -> stef-gogrpc/internal/wire
 stef-gogrpc/internal/session  -> stef-gogrpc/internal/ledger
 stef-gogrpc                   -> stef-go stef-go/schema stef-gogrpc/stefpb stef-gogrpc/internal/ledger stef-gogrpc/internal/session stef-gogrpc/internal/wire protobuf grpc genproto
 stef-pdata/internal/features  -> stef-go/otelstef
-stef-pdata/internal/mapping   -> stef-go stef-go/otelstef
+stef-pdata/internal/mapping   -> stef-go stef-go/codec stef-go/otelstef
 stef-pdata/stefotlp           -> stef-go stef-go/codec stef-go/otelstef stef-pdata/internal/features stef-pdata/internal/mapping
 stef-pdata/internal/values     -> stef-go stef-go/otelstef stef-pdata/internal/mapping pdata
 stef-pdata/internal/order      -> stef-go/codec stef-go/otelstef pdata
