@@ -45,7 +45,7 @@ const (
 )
 
 // note changes the ledger and ensures that the change is sent. Then it waits until the ledger
-// is not backlogged. After close, and when full is set, it does nothing.
+// is not backlogged. It does nothing after close or if full is set.
 func (r *responder) note(change func(*ledger.Receiver)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

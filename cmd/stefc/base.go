@@ -77,8 +77,8 @@ func meantRoot(dir string, s *schema.Schema, name string) string {
 	return ": its roots are " + strings.Join(names, ", ")
 }
 
-// basesOf returns the results of basesIn for all generated files in a folder, also for files
-// that are not generated any more: they contain the roots that were renamed.
+// basesOf returns the results of basesIn for all generated files in a folder. Files that are not
+// generated any more count, too: they contain the former names of renamed roots.
 func basesOf(dir string) map[string]schema.WireSchema {
 	bases := map[string]schema.WireSchema{}
 	entries, _ := os.ReadDir(dir) // the function write returns this error
