@@ -3,22 +3,37 @@
 
 package frame
 
-import "sync"
+import (
+	"math/bits"
+	"sync"
+)
 
-// buffers pools the frame buffers of streams that ended, for new streams.
-var buffers sync.Pool // of *[]byte
+// buffers pools the frame buffers of streams that ended, for new streams. The index is the
+// number of bits of the capacity.
+var buffers [largestBits + 1]sync.Pool // of *[]byte
 
-// largestBuffer is the size of the largest pooled buffer, so that one large frame
-// does not occupy memory forever.
-const largestBuffer = 8 << 20
+const (
+	// largestBuffer is the size of the largest pooled buffer, so that one large frame
+	// does not occupy memory forever.
+	largestBuffer = 1<<largestBits - 1
+	largestBits   = 23
+	// smallerBits is how many bits fewer than a frame a buffer may have. The buffer of a writer
+	// holds compressed frames.
+	smallerBits = 4
+)
 
 // largestKept is the size of the largest buffer that a reader or writer keeps for its next
 // stream.
 const largestKept = 64 << 10
 
-func takeBuffer() []byte {
-	if b, ok := buffers.Get().(*[]byte); ok {
-		return (*b)[:0]
+// takeBuffer returns a pooled buffer for frames of n bytes, or nil if the pool has none. The
+// capacity is less than twice n: a stream of small frames must not hold the memory of a large frame.
+func takeBuffer(n int) []byte {
+	most := min(bits.Len(uint(max(n, readBuffer))), largestBits)
+	for size := most; size >= max(most-smallerBits, bits.Len(readBuffer)); size-- {
+		if b, ok := buffers[size].Get().(*[]byte); ok {
+			return (*b)[:0]
+		}
 	}
 	return nil
 }
@@ -26,6 +41,6 @@ func takeBuffer() []byte {
 func releaseBuffer(b []byte) {
 	if cap(b) >= readBuffer && cap(b) <= largestBuffer {
 		empty := b[:0] // not b: a parameter that escapes is allocated on every call
-		buffers.Put(&empty)
+		buffers[bits.Len(uint(cap(b)))].Put(&empty)
 	}
 }

@@ -129,3 +129,37 @@ func TestHeldWindows(t *testing.T) {
 	closed = append(bytes.Clone(header), zframe(restart, whole(large), n)...)
 	f("decoders of streams that ended", zframe(restart, whole(small), n))
 }
+
+// TestHeldBuffer: a stream of small frames does not get the pooled buffer of a large frame. A
+// receiver counts that memory as held by the client of the small stream.
+func TestHeldBuffer(t *testing.T) {
+	for _, compression := range []stef.Compression{stef.None, stef.Zstd} {
+		t.Run(fmt.Sprint(compression), func(t *testing.T) {
+			stream := func(size int) []byte {
+				content := make([]byte, size)
+				if compression == stef.None {
+					fixed := []byte("STEF\x02\x00\x00")
+					data := binary.AppendUvarint([]byte{0}, uint64(size))
+					return append(append(fixed, 0, 2, 0, 0), append(data, content...)...)
+				}
+				c := newCoder(t)
+				header := c.flushed(0, "\x00\x00")
+				return append(unhex(t, "53 54 45 46 02 00 01"), join(header, c.flushed(0, string(content)))...)
+			}
+			held := func(size int) int {
+				r, err := frame.NewReader(bytes.NewReader(stream(size)), stef.DefaultLimits())
+				require.NoError(t, err)
+				defer r.Close()
+				_, payload, err := r.Next()
+				require.NoError(t, err)
+				require.Len(t, payload, size)
+				return r.Held()
+			}
+			alone := held(5000)
+			for range 8 { // the race detector and the collector may empty the pool
+				require.GreaterOrEqual(t, held(4<<20), 4<<20)
+				require.Less(t, held(5000), alone+16<<10)
+			}
+		})
+	}
+}

@@ -223,9 +223,6 @@ func (r *Reader) Next() (flags stef.FrameFlags, payload []byte, err error) {
 	}
 	r.frame++
 	r.input.keep()
-	if r.payload == nil {
-		r.payload = takeBuffer()
-	}
 	flags, size, err := r.readFrame(r.limits.FrameBytes)
 	if err != nil {
 		return 0, nil, r.Error(cut(err))
@@ -334,6 +331,9 @@ func (r *Reader) readFrame(limit int) (flags stef.FrameFlags, size int, err erro
 	}
 	if size == 0 {
 		return 0, 0, fmt.Errorf("%w: the frame has no content, so no frame begins here", stef.ErrCorrupt)
+	}
+	if r.payload == nil && r.frame > 0 { // the header keeps its content
+		r.payload = takeBuffer(size)
 	}
 	if r.compression == stef.None {
 		r.payload, err = r.content(r.payload[:0], size)

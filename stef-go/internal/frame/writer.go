@@ -117,9 +117,7 @@ func (w *Writer) Reset(dst io.Writer) error {
 //
 // spec: #data-frame
 func (w *Writer) Frame(flags stef.FrameFlags, records uint64, tree *column.WriteTree) (int, error) {
-	if w.out == nil {
-		w.out = takeBuffer()
-	}
+	first := w.out == nil
 	w.out = append(w.out[:0], make([]byte, headRoom)...)
 	w.out = bitio.AppendUvarint(w.out, records)
 	out, data := tree.AppendSizes(w.out)
@@ -127,6 +125,9 @@ func (w *Writer) Frame(flags stef.FrameFlags, records uint64, tree *column.Write
 	size := len(w.out) - headRoom + data
 	if size > stef.MaxFrameBytes {
 		return 0, fmt.Errorf("%w: %d bytes, at most %d", stef.ErrFrameTooLarge, size, stef.MaxFrameBytes)
+	}
+	if first {
+		w.out = append(takeBuffer(size+headRoom), w.out...)
 	}
 	if w.compression == stef.Zstd {
 		if err := w.compress(&flags, tree, size); err != nil {
