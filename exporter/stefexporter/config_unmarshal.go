@@ -39,9 +39,10 @@ var configKeys = confkeys.Keys{
 		"bearer_token":    noToken,
 		"resolver":        "set endpoint to a name with several addresses, or endpoints to the list of backends, and routing_key to traceID or service",
 
-		"queue":               "write it as sending_queue",
-		"sending_queue::size": "write it as sending_queue::queue_size",
-		"batcher":             "write it as sending_queue::batch",
+		"queue":                     "write it as sending_queue",
+		"sending_queue::queue_size": "its unit is sending_queue::sizer, which is requests if only queue_size is set",
+		"sending_queue::size":       "write it as sending_queue::queue_size",
+		"batcher":                   "write it as sending_queue::batch",
 		// These are keys of the batch processor. Its timeout is not the timeout of this exporter.
 		"sending_queue::batch::timeout":             "write it as sending_queue::batch::flush_timeout",
 		"sending_queue::batch::send_batch_size":     "write it as sending_queue::batch::min_size",

@@ -215,6 +215,10 @@ func notText(conf map[string]any, choices map[string]string) []error {
 		switch value := values[key].(type) {
 		case nil, string:
 		case map[string]any, []any:
+			if m, ok := value.(map[string]any); ok && len(m) == 0 {
+				errs = append(errs, fmt.Errorf("%s is {}, which is how print-config shows it: set it to %s", path, choices[path]))
+				continue
+			}
 			errs = append(errs, fmt.Errorf("%s has several values: set it to %s", path, choices[path]))
 		default:
 			errs = append(errs, fmt.Errorf("%s is %v: set it to %s", path, value, choices[path]))

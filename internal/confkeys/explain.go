@@ -87,7 +87,7 @@ func (f *entry) mistake(hints, choices map[string]string, sections []Section) er
 		return fmt.Errorf("%s is %v: set it to true or false", f.path, f.value)
 	case kind >= reflect.Int && kind <= reflect.Uint64 && value.Kind() == reflect.String && f.typ != reflect.TypeFor[time.Duration]():
 		if _, err := strconv.ParseInt(value.String(), 0, 64); err != nil {
-			return fmt.Errorf("%s is %q: set it to a whole number%s", f.path, f.value, withoutSizeUnit(f.path, value.String()))
+			return fmt.Errorf("%s is %q: set it to a whole number%s", f.path, f.value, withoutSizeUnit(f.path, value.String())+advice(hints[f.path]))
 		}
 	case kind == reflect.String && (value.Kind() == reflect.Slice || value.Kind() == reflect.Map):
 		return fmt.Errorf("%s has several values: set it to one text", f.path)
