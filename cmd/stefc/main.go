@@ -350,8 +350,11 @@ func parse(path string, stderr io.Writer) (*schema.Schema, []byte, int) {
 func parseMain(path string, src []byte, form *formFile, old *generated, o settings, stderr io.Writer) (s *schema.Schema, hint string, code int) {
 	s, warnings, err := idl.ParseWithWarnings(path, src)
 	if err == nil && len(s.Roots()) == 0 {
+		// Nothing can be generated, so the warning about the root is an error, and other warnings
+		// do not matter yet.
+		warnings = slices.DeleteFunc(warnings, aboutReference)
 		for i := range warnings {
-			warnings[i].Warning = false // nothing can be generated, so it is an error here
+			warnings[i].Warning = false
 		}
 		render(stderr, warnings, src)
 		return nil, "", exitSchema

@@ -285,6 +285,8 @@ shop.stef:3:33: the schema generates R.HasA twice in r.stef.go, for field R.HasA
 `, "package a\nenum E {}\n")
 	f(`shop.stef: the file has no root struct, so no stream can use it: write "struct Item root {"
 `, "package a\noneof O { A bool }\nstruct Item { O O }\n")
+	f(`shop.stef: the file has no root struct, so no stream can use it: write "struct Order root {"
+`, "package a\nstruct Order { S []string dict(Tags) }\n")
 	f("stefc: shop.stef is a STEF stream, not a schema; stef cat prints its records\n", "STEF\x02\x00\x00")
 	// Only the first errors are printed.
 	var many, want strings.Builder
