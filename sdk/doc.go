@@ -37,8 +37,8 @@
 //	ErrShutdown              an export after Shutdown
 //	*OmittedError            items over the limits of STEF; all other items were sent
 //	*stefgrpc.RejectedError  items that the peer rejected permanently; it accepted all other items
-//	*stefgrpc.UnsentError    the batch was not sent; wraps a *stefgrpc.Error
-//	*stefgrpc.Error          no stream could be opened before the timeout
+//	*stefgrpc.UnsentError    the batch was not sent, or no stream could be opened before the
+//	                         timeout; wraps a *stefgrpc.Error
 //	*rotate.Error            a fault of the file system
 //
 // # Environment variables

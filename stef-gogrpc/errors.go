@@ -42,8 +42,9 @@ const (
 	KindRejected
 	// KindCanceled means that this end ended the stream, by Close or by a context.
 	KindCanceled
-	// KindClosed is a stream that ended gracefully before everything was acknowledged: the peer
-	// ends streams or connections from time to time, or CloseSend was called before.
+	// KindClosed is a stream that was ended gracefully or not opened: the peer ends streams or
+	// connections from time to time, or is about to end, or CloseSend was called before. The
+	// text says whether everything was acknowledged.
 	KindClosed
 	// KindAuth is missing or bad credentials.
 	KindAuth

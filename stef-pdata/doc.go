@@ -37,6 +37,10 @@
 // containers of equal content that become neighbours. The output is reproducible: it
 // depends only on the batch and on the stream before the batch.
 //
+// The positions of records in an UnsentError or RejectedError of package stefgrpc are those of
+// the items of the batch only in mode Ordered and if the encoder returned no ItemErrors.
+// Otherwise send the whole batch again, or report only the number of records.
+//
 // Points are sorted by metric, attributes, resource and time, or by time first if hardly any
 // series has several points. A decoder begins a container where the content changes. If this
 // order would cause many more containers than the batch has, points are sorted by resource
