@@ -291,6 +291,7 @@ func TestConfigMistakes(t *testing.T) {
 	f(endpoint+"tls: {key_file: a.pem}", "tls::cert_file is missing")
 	f(endpoint+"tls: {ca_file: a.pem, ca_pem: b}", "tls::ca_file and tls::ca_pem are both set: remove one")
 	f(endpoint+"tls: {enabled: false}", `unknown key "tls::enabled": TLS is on by default; to send without TLS, write tls::insecure: true`)
+	f(endpoint+"tls: {client_ca_file: ca.pem}", `unknown key "tls::client_ca_file": an exporter verifies its peer: write it as tls::ca_file`)
 	f(endpoint+"tls: false", "tls is false: TLS is on by default; to send without TLS, write tls::insecure: true")
 	f(endpoint+"otlp_fallback: {enabled: false}", `unknown key "otlp_fallback::enabled": it is on with protocol: auto; to send only STEF, write protocol: stef`)
 	f(endpoint+"otlp_fallback: false", "otlp_fallback is false: it is on with protocol: auto; to send only STEF")

@@ -48,6 +48,7 @@ var configKeys = confkeys.Keys{
 		"sending_queue::batch::send_batch_size":     "write it as sending_queue::batch::min_size",
 		"sending_queue::batch::send_batch_max_size": "write it as sending_queue::batch::max_size",
 
+		"tls::client_ca_file":    "an exporter verifies its peer: write it as tls::ca_file",
 		"tls::enabled":           "TLS is on by default; to send without TLS, write tls::insecure: true",
 		"otlp_fallback::enabled": "it is on with protocol: auto; to send only STEF, write protocol: stef",
 
