@@ -99,7 +99,9 @@ func (w *Writer) Reset(dst io.Writer) error {
 	if cap(column) > largestKept {
 		column = nil
 	}
-	if cap(out) >= readBuffer { // Close returns out to the pool
+	if cap(out) < readBuffer {
+		w.out = nil // keep it; Close returns larger buffers to the pool
+	} else {
 		out = nil
 	}
 	w.Close()
@@ -117,17 +119,21 @@ func (w *Writer) Reset(dst io.Writer) error {
 //
 // spec: #data-frame
 func (w *Writer) Frame(flags stef.FrameFlags, records uint64, tree *column.WriteTree) (int, error) {
-	first := w.out == nil
-	w.out = append(w.out[:0], make([]byte, headRoom)...)
-	w.out = bitio.AppendUvarint(w.out, records)
-	out, data := tree.AppendSizes(w.out)
-	w.out = out
-	size := len(w.out) - headRoom + data
+	head, first := w.out, w.out == nil
+	if first {
+		head = smallBuffer() // the size of the frame is not known yet
+	}
+	head = append(head[:0], make([]byte, headRoom)...)
+	head = bitio.AppendUvarint(head, records)
+	head, data := tree.AppendSizes(head)
+	size := len(head) - headRoom + data
 	if size > stef.MaxFrameBytes {
 		return 0, fmt.Errorf("%w: %d bytes, at most %d", stef.ErrFrameTooLarge, size, stef.MaxFrameBytes)
 	}
-	if first {
-		w.out = append(takeBuffer(size+headRoom), w.out...)
+	w.out = head
+	if first && size > smallestBuffer {
+		w.out = append(takeBuffer(size), head...)
+		releaseBuffer(head)
 	}
 	if w.compression == stef.Zstd {
 		if err := w.compress(&flags, tree, size); err != nil {
