@@ -83,13 +83,14 @@
 // # Limits
 //
 // Every reader with the default limits accepts items within these limits: 1023 attributes in a
-// list, 200 nested arrays and maps (MaxDepth), and 8 MiB (MaxItemBytes). An encoder omits an
-// item that exceeds a limit, writes the other items, and reports the place of the item in
-// ItemErrors.
+// list, 200 nested arrays and maps (MaxDepth), and 8 MiB (MaxItemBytes), in which a bucket or bound
+// counts 32 bytes, and an attribute or nested value 256. An encoder omits an item that exceeds a
+// limit, writes the other items, and reports the place of the item in ItemErrors.
 //
 // If Limits.FrameBytes of a reader is below the default, it must be at least the writer's frame
 // size plus the size of one record: up to four times MaxItemBytes, for an item and a new
-// resource, scope and metric. With the default frame size this is 36 MiB.
+// resource, scope and metric. With the default frame size this is 36 MiB. If Limits.RecordBytes
+// is 16 MiB, the reader accepts a record in which any two of these four have this size.
 //
 // A decoder omits a record with content that OTLP cannot express, converts the other
 // records, and reports the number of the record in RecordErrors. This concerns

@@ -58,7 +58,7 @@ const (
 	MaxDepth = mapping.MaxDepth
 	// MaxItemBytes is the maximum size of a resource, a scope, a metric, a point, a
 	// span or a log record. Text and bytes values count with their bytes, each bucket
-	// and bound with 8 bytes, each attribute, nested value and quantile with 256
+	// and bound with 32 bytes, each attribute, nested value and quantile with 256
 	// bytes, and each exemplar, event and link with 512 bytes.
 	MaxItemBytes = mapping.MaxItemBytes
 )

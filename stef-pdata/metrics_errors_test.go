@@ -17,6 +17,7 @@ import (
 
 	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/otelstef"
+	"github.com/otelstef/stef/stef-go/schema"
 	stefpdata "github.com/otelstef/stef/stef-pdata"
 	"github.com/otelstef/stef/stef-pdata/stefotlp"
 
@@ -97,10 +98,10 @@ func TestItemsBeyondLimits(t *testing.T) {
 		})
 	}
 	f("bucket_counts", 1, 3, stefpdata.ItemError{}, func(_ pmetric.Metrics, m pmetric.Metric) {
-		m.SetEmptyHistogram().DataPoints().AppendEmpty().BucketCounts().FromRaw(make([]uint64, stefpdata.MaxItemBytes/8+1))
+		m.SetEmptyHistogram().DataPoints().AppendEmpty().BucketCounts().FromRaw(make([]uint64, stefpdata.MaxItemBytes/32+1))
 	})
 	f("explicit_bounds", 1, 3, stefpdata.ItemError{}, func(_ pmetric.Metrics, m pmetric.Metric) {
-		m.SetEmptyHistogram().DataPoints().AppendEmpty().ExplicitBounds().FromRaw(make([]float64, stefpdata.MaxItemBytes/8+1))
+		m.SetEmptyHistogram().DataPoints().AppendEmpty().ExplicitBounds().FromRaw(make([]float64, stefpdata.MaxItemBytes/32+1))
 	})
 }
 
@@ -133,6 +134,57 @@ func TestItemsAtLimits(t *testing.T) {
 			list.AppendEmpty().SetEmptyMap()
 		}
 	})
+}
+
+// Readers and decoders with default limits accept a record whose item, resource, scope and metric
+// are all just within the limits.
+func TestRecordsAtLimits(t *testing.T) {
+	const most = stefpdata.MaxItemBytes
+	buckets := make([]uint64, most/32)
+	for i := range buckets {
+		buckets[i] = uint64(i)
+	}
+	bounds := make([]float64, most/32-1)
+	for name, fill := range map[string]func(rm pmetric.ResourceMetrics, sm pmetric.ScopeMetrics, m pmetric.Metric){
+		"texts": func(rm pmetric.ResourceMetrics, sm pmetric.ScopeMetrics, m pmetric.Metric) {
+			rm.SetSchemaUrl(strings.Repeat("r", most))
+			sm.Scope().SetName(strings.Repeat("s", most))
+			m.SetDescription(strings.Repeat("d", most))
+			m.SetEmptyGauge().DataPoints().AppendEmpty().Attributes().PutStr("text", strings.Repeat("x", most-300))
+		},
+		"histogram": func(_ pmetric.ResourceMetrics, _ pmetric.ScopeMetrics, m pmetric.Metric) {
+			p := m.SetEmptyHistogram().DataPoints().AppendEmpty()
+			p.BucketCounts().FromRaw(buckets)
+			p.ExplicitBounds().FromRaw(bounds)
+		},
+		"exponential": func(_ pmetric.ResourceMetrics, _ pmetric.ScopeMetrics, m pmetric.Metric) {
+			p := m.SetEmptyExponentialHistogram().DataPoints().AppendEmpty()
+			p.Positive().BucketCounts().FromRaw(buckets[:most/64])
+			p.Negative().BucketCounts().FromRaw(buckets[most/64:])
+		},
+		"all": func(rm pmetric.ResourceMetrics, sm pmetric.ScopeMetrics, m pmetric.Metric) {
+			for _, attrs := range []pcommon.Map{rm.Resource().Attributes(), sm.Scope().Attributes()} {
+				list := attrs.PutEmptySlice("list")
+				for range most/256 - 2 {
+					list.AppendEmpty().SetEmptyMap()
+				}
+			}
+			p := m.SetEmptyHistogram().DataPoints().AppendEmpty()
+			p.BucketCounts().FromRaw(buckets)
+			p.ExplicitBounds().FromRaw(bounds)
+		},
+	} {
+		md := pmetric.NewMetrics()
+		rm := md.ResourceMetrics().AppendEmpty()
+		sm := rm.ScopeMetrics().AppendEmpty()
+		fill(rm, sm, sm.Metrics().AppendEmpty())
+		for form, root := range map[string]func() *schema.Struct{"full": descriptors.Metrics.Root, "compact": descriptors.Metrics.Compact} {
+			t.Run(name+"/"+form, func(t *testing.T) {
+				stream := encodeMetrics(t, []pmetric.Metrics{md}, stefpdata.Ordered, stef.WithSchema(schema.WireOf(root())))
+				requireSame(t, stefpdata.Ordered, []pmetric.Metrics{md}, decodeMetrics(t, stream))
+			})
+		}
+	}
 }
 
 // Records that OTLP cannot express are reported, and all other records are converted.

@@ -446,7 +446,7 @@ func testHugeRecord(t *testing.T, out *bytes.Buffer, w interface {
 	b, err := d.AppendOTLP(nil)
 	runtime.ReadMemStats(&after)
 	require.ErrorIs(t, err, stef.ErrLimit)
-	require.ErrorContains(t, err, "record 2 takes more than 33554432 bytes as OTLP")
+	require.ErrorContains(t, err, "record 2 takes more than 33558528 bytes as OTLP")
 	require.Equal(t, 1, count(b))
 	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(400<<20))
 	require.EqualValues(t, 1, d.Records())

@@ -157,6 +157,39 @@ func TestLimits(t *testing.T) {
 	f("bytes", bulk(stefotlp.MaxItemBytes/2), bulk(stefotlp.MaxItemBytes))
 }
 
+// Both paths count the same bytes for buckets and bounds.
+func TestBucketLimits(t *testing.T) {
+	const most = stefotlp.MaxItemBytes / 32
+	s := signals[0]
+	f := func(left, counts, bounds, positive, negative int) {
+		md := pmetric.NewMetrics()
+		metrics := md.ResourceMetrics().AppendEmpty().ScopeMetrics().AppendEmpty().Metrics()
+		h := metrics.AppendEmpty().SetEmptyHistogram().DataPoints().AppendEmpty()
+		h.BucketCounts().FromRaw(make([]uint64, counts))
+		h.ExplicitBounds().FromRaw(make([]float64, bounds))
+		e := metrics.AppendEmpty().SetEmptyExponentialHistogram().DataPoints().AppendEmpty()
+		e.Positive().BucketCounts().FromRaw(make([]uint64, positive))
+		e.Negative().BucketCounts().FromRaw(make([]uint64, negative))
+		b, err := new(pmetric.ProtoMarshaler).MarshalMetrics(md)
+		require.NoError(t, err)
+		for _, encode := range []func(testing.TB, []byte, ...stef.WriterOption) ([]byte, error){s.encode, s.encodePdata} {
+			_, err = encode(t, b)
+			if left == 0 {
+				require.NoError(t, err)
+				continue
+			}
+			var items stefotlp.ItemErrors
+			require.ErrorAs(t, err, &items)
+			require.ErrorIs(t, err, stef.ErrLimit)
+			require.Equal(t, left, items.Items())
+		}
+	}
+	f(0, most, most, most/2, most/2)
+	f(1, most+1, most, most/2, most/2)
+	f(1, most, most+1, most/2, most/2)
+	f(2, most+1, most+1, most/2, most/2+1)
+}
+
 func TestIDs(t *testing.T) {
 	// Each function returns the fields of an item that has an id of the given bytes. The name of
 	// the function begins with the signal.

@@ -291,7 +291,7 @@ func (e *MetricsEncoder) withBounds(bounds []byte) error {
 	case base.bound != nil && base.bounds == string(bounds):
 		e.rec.SetMetric(base.bound.value)
 		return nil
-	case base.held+len(bounds) > MaxItemBytes: // bounds are part of the metric
+	case base.held+mapping.BucketBytes*(len(bounds)/8) > MaxItemBytes: // bounds are part of the metric
 		e.budget.Left = 0
 		return mapping.InField("explicit_bounds", e.budget.Take(1))
 	}

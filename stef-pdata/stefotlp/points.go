@@ -218,7 +218,7 @@ func (e *MetricsEncoder) histogram(x extent) error {
 	h.SetOptionalSum(sum.number, sum.there)
 	h.SetOptionalMin(least.number, least.there)
 	h.SetOptionalMax(most.number, most.there)
-	if err := e.budget.Take(len(buckets)); err != nil {
+	if err := e.budget.Take(mapping.BucketBytes * (len(buckets) / 8)); err != nil {
 		return mapping.InField("bucket_counts", err)
 	}
 	counts := h.BucketCounts()
@@ -336,7 +336,7 @@ func (e *MetricsEncoder) buckets(dst *otelstef.ExpHistogramBuckets, pieces []ext
 		}
 	}
 	dst.SetOffset(int64(offset))
-	if err := e.budget.Take(8 * len(e.counts)); err != nil {
+	if err := e.budget.Take(mapping.BucketBytes * len(e.counts)); err != nil {
 		return err
 	}
 	dst.BucketCounts().SetValues(e.counts)

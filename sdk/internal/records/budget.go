@@ -22,7 +22,7 @@ const (
 	MaxItemBytes = 8 << 20
 
 	valueBytes  = 256
-	bucketBytes = 8
+	bucketBytes = 32
 	partBytes   = 512
 )
 

@@ -195,7 +195,7 @@ func (p *Metrics) WithBounds(base uint32, bounds pcommon.Float64Slice) (uint32, 
 	if n == 0 {
 		return base, nil
 	}
-	if e.held+8*n > mapping.MaxItemBytes { // bounds are part of the metric
+	if e.held+mapping.BucketBytes*n > mapping.MaxItemBytes { // bounds are part of the metric
 		var c values.Copier
 		return 0, mapping.InField("explicit_bounds", c.Take(1))
 	}

@@ -89,7 +89,7 @@ func (w *Points) Histogram(dst *otelstef.Point, p pmetric.HistogramDataPoint) er
 		h.SetOptionalMin(p.Min(), p.HasMin())
 		h.SetOptionalMax(p.Max(), p.HasMax())
 		counts := h.BucketCounts()
-		if err := w.Take(8 * buckets.Len()); err != nil {
+		if err := w.Take(mapping.BucketBytes * buckets.Len()); err != nil {
 			return mapping.InField("bucket_counts", err)
 		}
 		counts.SetLen(buckets.Len())
@@ -141,7 +141,7 @@ func (w *Points) Exponential(dst *otelstef.Point, p pmetric.ExponentialHistogram
 func (w *Points) buckets(dst *otelstef.ExpHistogramBuckets, src pmetric.ExponentialHistogramDataPointBuckets) error {
 	dst.SetOffset(int64(src.Offset()))
 	from, to := src.BucketCounts(), dst.BucketCounts()
-	if err := w.Take(8 * from.Len()); err != nil {
+	if err := w.Take(mapping.BucketBytes * from.Len()); err != nil {
 		return err
 	}
 	to.SetLen(from.Len())

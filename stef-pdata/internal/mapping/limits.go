@@ -17,17 +17,23 @@ const (
 	// MaxDepth is how deep arrays and maps of a value may nest.
 	MaxDepth = 200
 	// MaxItemBytes is the maximum size of a container or an item. Text and bytes
-	// values count with their bytes, each bucket and bound with 8 bytes, each
+	// values count with their bytes, each bucket and bound with BucketBytes, each
 	// attribute, nested value and quantile with ValueBytes, and each exemplar, event
 	// and link with PartBytes.
 	MaxItemBytes = 8 << 20
 	// MaxRecordBytes is the maximum number of bytes of OTLP that a decoder makes from one
 	// record: its item, and a resource, scope and metric if the record begins them. A record
 	// of a few bytes can refer to a large text of a dictionary very often.
-	MaxRecordBytes = 4 * MaxItemBytes
+	MaxRecordBytes = 4*MaxItemBytes + recordOverhead
+	// recordOverhead is more than a decoder counts for the objects of a record without their
+	// content. Encoders do not count these.
+	recordOverhead = 4 << 10
 
-	ValueBytes = 256
-	PartBytes  = 512
+	// BucketBytes is what a number counts in the size of a record. A reader of the compact form
+	// needs as much: 16 bytes in the record, and 16 in the list of changed numbers.
+	BucketBytes = 32
+	ValueBytes  = 256
+	PartBytes   = 512
 )
 
 // Budget counts the bytes that an item may still use.
