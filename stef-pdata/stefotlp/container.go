@@ -115,11 +115,14 @@ func (e *encoder) finish(s *signal, records uint64, err error) error {
 	b := e.b
 	e.b = nil
 	e.key, e.fresh, e.pairs, e.parts, e.inner = reusable(e.key), reusable(e.fresh), reusable(e.pairs), reusable(e.parts), reusable(e.inner)
+	empty := e.losses.EmptyContainers
 	if records == 0 && (err != nil || len(e.rejected) > 0) {
 		e.losses, e.unknown = e.began, e.began.UnknownFields // losses count only written items
 	}
 	if err == nil && len(e.rejected) > 0 {
-		if records == 0 && !errors.Is(e.rejected[0], stef.ErrLimit) {
+		if errors.Is(e.rejected[0], stef.ErrLimit) {
+			e.losses.EmptyContainers = empty // the message is of this signal, and these have no items
+		} else if records == 0 {
 			if err := s.foreign(b); err != nil {
 				return err
 			}

@@ -283,6 +283,21 @@ func TestLosses(t *testing.T) {
 	require.NoError(t, e.EncodeOTLP(inScope([]byte{12 << 3, 5, 14 << 3, 6}, []byte{12 << 3, 5})))
 	require.Equal(t, stefotlp.Losses{DroppedEvents: 2, DroppedLinks: 1}, e.Losses())
 
+	// Empty containers also count if all items of the message exceed a limit.
+	metrics, err := otelstef.NewMetricsWriter(io.Discard)
+	require.NoError(t, err)
+	points := stefotlp.NewMetricsEncoder(metrics)
+	md := pmetric.NewMetrics()
+	md.ResourceMetrics().AppendEmpty()
+	ms := md.ResourceMetrics().AppendEmpty().ScopeMetrics().AppendEmpty().Metrics()
+	ms.AppendEmpty().SetName("empty")
+	bulk(stefotlp.MaxItemBytes)(ms.AppendEmpty().SetEmptyGauge().DataPoints().AppendEmpty().Attributes())
+	b, err := new(pmetric.ProtoMarshaler).MarshalMetrics(md)
+	require.NoError(t, err)
+	require.ErrorIs(t, points.EncodeOTLP(b), stef.ErrLimit)
+	require.Zero(t, metrics.Stats().Records)
+	require.Equal(t, stefotlp.Losses{EmptyContainers: 2}, points.Losses())
+
 	// A tag in more bytes than necessary does not change the count.
 	w, err = otelstef.NewSpansWriter(io.Discard)
 	require.NoError(t, err)
