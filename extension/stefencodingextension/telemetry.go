@@ -22,7 +22,7 @@ type telemetry struct {
 	builder *metadata.TelemetryBuilder
 	own     attribute.KeyValue
 	logger  *zap.Logger
-	logged  atomic.Int64 // time of the last log line, in Unix nanoseconds
+	logged  atomic.Pointer[time.Time] // time of the last log line; nil: none
 }
 
 const logPeriod = 10 * time.Second
@@ -85,7 +85,6 @@ func (t *telemetry) refused(signal string, err error) error {
 }
 
 func (t *telemetry) mayLog() bool {
-	now, last := time.Now().UnixNano(), t.logged.Load()
-	since := time.Duration(now - last) // below 0 if the clock stepped back
-	return since.Abs() >= logPeriod && t.logged.CompareAndSwap(last, now)
+	now, last := time.Now(), t.logged.Load()
+	return (last == nil || now.Sub(*last) >= logPeriod) && t.logged.CompareAndSwap(last, &now)
 }

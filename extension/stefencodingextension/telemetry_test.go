@@ -5,17 +5,21 @@ package stefencodingextension
 
 import (
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 )
 
-// If the clock of the machine steps back, logging does not pause until the former time.
-func TestLogAfterClockStepsBack(t *testing.T) {
-	tel := newEncoding(t, "{}").telemetry
-	require.True(t, tel.mayLog())
-	require.False(t, tel.mayLog())
-	tel.logged.Store(time.Now().Add(time.Hour).UnixNano())
-	require.True(t, tel.mayLog())
-	require.False(t, tel.mayLog())
+// The first event is logged, and then at most one for each period.
+func TestLogPeriod(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tel := newEncoding(t, "{}").telemetry
+		for range 3 {
+			require.True(t, tel.mayLog())
+			time.Sleep(logPeriod - 1)
+			require.False(t, tel.mayLog())
+			time.Sleep(1)
+		}
+	})
 }
