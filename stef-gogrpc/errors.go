@@ -190,6 +190,22 @@ func FromStatus(err error) *Error {
 	return e
 }
 
+// returned returns the error of a function of the caller. A nil *Error, such as the result of
+// FromStatus(nil), and a nil *BatchError are no errors.
+func returned(err error) error {
+	switch e := err.(type) {
+	case *Error:
+		if e == nil {
+			return nil
+		}
+	case *BatchError:
+		if e == nil {
+			return nil
+		}
+	}
+	return err
+}
+
 // statusError is a status of gRPC whose text is only its message. The code, which gRPC
 // adds to the text, is already in the kind of the error.
 type statusError struct {

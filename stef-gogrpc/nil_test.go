@@ -6,11 +6,13 @@ package stefgrpc
 import (
 	"context"
 	"errors"
+	"net"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/test/bufconn"
 
 	"github.com/otelstef/stef/stef-go/otelstef"
 	"github.com/otelstef/stef/stef-go/schema"
@@ -93,6 +95,68 @@ func TestNilFromFunctions(t *testing.T) {
 	f(func(ctx context.Context) (*Stream, error) { return client.Open(ctx, otelstef.MetricsRoot()) },
 		"batch writer: the function that creates batch writers returned neither a writer nor an error")
 	f(func(ctx context.Context) (*Stream, error) { return client.Open(ctx, nil) }, "the root is nil or has no name")
+}
+
+// A nil *Error, the result of FromStatus(nil), and a nil *BatchError are no errors. The functions
+// of a session may return them.
+func TestNilErrorsFromFunctions(t *testing.T) {
+	conn, err := grpc.NewClient("passthrough:///stef", grpc.WithContextDialer(nilErrorsServer(t)),
+		grpc.WithTransportCredentials(insecure.NewCredentials()))
+	require.NoError(t, err)
+	defer conn.Close()
+	client, err := NewClient(conn)
+	require.NoError(t, err)
+	for _, none := range []error{FromStatus(nil), (*BatchError)(nil)} {
+		s, err := NewSession(func(ctx context.Context) (*Stream, error) {
+			stream, err := client.Open(ctx, otelstef.LogsRoot())
+			require.NoError(t, err)
+			return stream, none
+		}, func(stream *Stream) (BatchWriter[int], error) {
+			w, err := otelstef.NewLogsWriter(stream, stream.WriterOptions()...)
+			require.NoError(t, err)
+			return nilErrorsWriter{w, none}, none
+		}, SessionConfig{})
+		require.NoError(t, err)
+		require.NoError(t, s.Send(t.Context(), 1))
+		require.NoError(t, s.Shutdown(context.Background()))
+	}
+}
+
+func nilErrorsServer(t *testing.T) func(context.Context, string) (net.Conn, error) {
+	server, err := NewServer()
+	require.NoError(t, err)
+	require.NoError(t, server.Handle(otelstef.LogsRoot(), HandlerFunc(func(s *ServerStream) error {
+		r, err := otelstef.NewLogsReader(s, s.ReaderOptions()...)
+		for err == nil && r.Next() {
+			s.Ack(r.Stats().Records, r.Stats().Records)
+		}
+		return err
+	})))
+	listener, g := bufconn.Listen(1<<20), grpc.NewServer()
+	server.Register(g)
+	go g.Serve(listener)
+	t.Cleanup(g.Stop)
+	return func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }
+}
+
+// nilErrorsWriter writes one record for each batch.
+type nilErrorsWriter struct {
+	*otelstef.LogsWriter
+	none error
+}
+
+func (w nilErrorsWriter) WriteBatch(int) (uint64, error) {
+	if err := w.Write(); err != nil {
+		return 0, err
+	}
+	return w.Stats().Records, w.none
+}
+
+func (w nilErrorsWriter) Flush() error {
+	if err := w.LogsWriter.Flush(); err != nil {
+		return err
+	}
+	return w.none
 }
 
 // A program may create errors of this package itself, for example in its tests. Such errors

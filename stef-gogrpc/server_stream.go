@@ -349,10 +349,7 @@ func (s *ServerStream) run() (err error) {
 			err = errPanicked
 		}
 	}()
-	err = s.root.handler.ServeSTEF(s)
-	if e, ok := err.(*Error); ok && e == nil {
-		return nil // the handler returned FromStatus(nil)
-	}
+	err = returned(s.root.handler.ServeSTEF(s))
 	_ = statusOf(err) // the methods of err may panic: here a panic ends only this stream
 	return err
 }

@@ -109,7 +109,7 @@ func NewSession[B any](open func(ctx context.Context) (*Stream, error), newWrite
 	return startSession(
 		func(ctx context.Context) (sessionStream, error) {
 			stream, err := open(ctx)
-			switch {
+			switch err = returned(err); {
 			case err != nil:
 				return nil, err
 			case stream == nil:
@@ -119,7 +119,7 @@ func NewSession[B any](open func(ctx context.Context) (*Stream, error), newWrite
 		},
 		func(stream sessionStream) (BatchWriter[B], error) {
 			w, err := newWriter(stream.(*Stream))
-			if w == nil && err == nil {
+			if err = returned(err); w == nil && err == nil {
 				err = mistake("the function that creates batch writers returned neither a writer nor an error")
 			}
 			return w, err

@@ -388,6 +388,17 @@ func TestSessionItemsLeftOut(t *testing.T) {
 		require.EqualValues(t, 1, stats.Opened, "the stream remains usable")
 		r.stop()
 	})
+	bubble(t, "an error about no items is none", func(t *testing.T, r *rig) {
+		r.config.FlushInterval = -1
+		r.start()
+		a, empty := r.send(load{err: itemErrors(0), written: 4}), r.send(load{err: itemErrors(0)})
+		require.False(t, a.returned())
+		r.stream(0).respond(4)
+		a.ok()
+		empty.ok()
+		require.Zero(t, r.session.Stats().BatchErrors)
+		r.stop()
+	})
 	bubble(t, "the others are handed back", func(t *testing.T, r *rig) {
 		r.config.FlushInterval = -1
 		r.start()

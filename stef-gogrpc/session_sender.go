@@ -121,6 +121,9 @@ func (x *sender[B]) write(batch B) (e session.Encoding, left, err error) {
 	unacked, _ := x.stream.Unacked()
 	buffered := int64(x.writer.BufferedBytes())
 	e.Last, err = x.writer.WriteBatch(batch)
+	if err = returned(err); nothingLeftOut(err) {
+		err = nil
+	}
 	e.Buffered = x.writer.BufferedBytes()
 	if left = leftOut(err); left != nil {
 		err = nil
@@ -168,7 +171,7 @@ func (x *sender[B]) flushIn(idle bool) (wait time.Duration, due bool) {
 func (x *sender[B]) flush() bool {
 	s := x.session
 	var e session.Encoding
-	err := x.writer.Flush()
+	err := returned(x.writer.Flush())
 	if sent, last := x.stream.sentAtMost(), x.state.Last(); err == nil && sent < last {
 		e.Miscounted = true
 		err = fmt.Errorf("WriteBatch returned %d, but Flush sent only the records up to %d: "+
