@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/collector/component/componenttest"
 	"go.opentelemetry.io/collector/consumer/consumererror"
 	"go.opentelemetry.io/collector/extension/extensiontest"
+	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/pdata/ptrace"
@@ -246,10 +247,33 @@ func TestDecodedLimit(t *testing.T) {
 	require.ErrorContains(t, err, "raise the limit: max_decoded_mib")
 	_, err = newEncoding(t, "{limits: {max_frame_mib: 1}}").UnmarshalLogs(message)
 	require.ErrorIs(t, err, stef.ErrLimit)
-	require.ErrorContains(t, err, "raise the limit: max_frame_mib, ")
+	require.True(t, strings.HasSuffix(err.Error(), "raise the limit: max_frame_mib"), err)
 	got, err := newEncoding(t, "{limits: {max_decoded_mib: 9}}").UnmarshalLogs(message)
 	require.NoError(t, err)
 	require.Equal(t, 8, got.LogRecordCount())
+}
+
+// TestLimitKeys: the error names the key of the limit that a message exceeds.
+func TestLimitKeys(t *testing.T) {
+	f := func(key string, fill func(pcommon.Map)) {
+		ld := plog.NewLogs()
+		fill(ld.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty().LogRecords().AppendEmpty().Attributes())
+		message, err := newEncoding(t, "{compression: none}").MarshalLogs(ld)
+		require.NoError(t, err)
+		_, err = newEncoding(t, "{limits: {"+key+": 1}}").UnmarshalLogs(message)
+		require.ErrorIs(t, err, stef.ErrLimit)
+		require.True(t, strings.HasSuffix(err.Error(), "raise the limit: "+key), err)
+	}
+	long := func(m pcommon.Map) { m.PutStr("long", strings.Repeat("x", 2<<20)) }
+	f("max_message_mib", long)
+	f("max_frame_mib", long)
+	f("max_dict_mib", long)
+	f("max_record_alloc_mib", func(m pcommon.Map) {
+		list := m.PutEmptySlice("list")
+		for range 10_000 {
+			list.AppendEmpty().SetEmptyMap()
+		}
+	})
 }
 
 // TestDecodedMemoryLimit: the memory of a decoded message is bounded, too. An empty event needs

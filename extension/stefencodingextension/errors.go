@@ -65,20 +65,25 @@ func advise(err error) error {
 	case reasonSchema, reasonVersion:
 		return fmt.Errorf("%w; upgrade this Collector, or set schema of the sender to full or reference", err)
 	case reasonLimit:
-		return fmt.Errorf("%w; if you trust the sender, raise the limit: %s", err, limitKeys(err))
+		if key := limitKey(err); key != "" {
+			return fmt.Errorf("%w; if you trust the sender, raise the limit: %s", err, key)
+		}
 	}
 	return err
 }
 
-// limitKeys returns the configuration keys of the limit that a message exceeded. Errors of the
-// decoder do not name these keys.
-func limitKeys(err error) string {
-	for _, key := range []string{"max_message_mib", "max_decoded_mib"} {
-		if strings.Contains(err.Error(), key) {
-			return key
+// limitKey returns the configuration key of the limit that a message exceeded, or "" for a limit
+// that has no key.
+func limitKey(err error) string {
+	for _, limit := range []struct{ text, key string }{
+		{"max_message_mib", "max_message_mib"}, {"max_decoded_mib", "max_decoded_mib"},
+		{"Limits.FrameBytes", "max_frame_mib"}, {"Limits.RecordBytes", "max_record_alloc_mib"}, {"Limits.DictBytes", "max_dict_mib"},
+	} {
+		if strings.Contains(err.Error(), limit.text) {
+			return limit.key
 		}
 	}
-	return "max_frame_mib, max_record_alloc_mib or max_dict_mib"
+	return ""
 }
 
 // mistake returns an error if message is empty, is not STEF, has another signal or needs a

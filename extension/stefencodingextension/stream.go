@@ -116,7 +116,7 @@ func (d *streamDecoder[B]) decode() (B, error) {
 			d.err = d.codec.streamError(d.begin, d.offset, err)
 		}
 		if d.err == nil {
-			d.offset = d.reader.Reader.Stats().Records
+			d.offset = d.reader.Records()
 			if d.codec.Items(batch) > 0 {
 				return batch, nil
 			}

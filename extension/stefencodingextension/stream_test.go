@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"strings"
 	"testing"
 	"testing/iotest"
 
@@ -107,6 +108,41 @@ func TestStreamDecoderOfCutFile(t *testing.T) {
 		require.ErrorIs(t, err, stef.ErrCorrupt)
 		require.True(t, consumererror.IsPermanent(err))
 	}
+}
+
+// TestStreamDecoderOffsetBeforeLargeRecord: the offset does not count a record that ends the stream,
+// also if an omitted record of the same frame precedes it.
+func TestStreamDecoderOffsetBeforeLargeRecord(t *testing.T) {
+	text := strings.Repeat("x", 60<<10)
+	var file bytes.Buffer
+	w, err := otelstef.NewLogsWriter(&file)
+	require.NoError(t, err)
+	record := w.Record().Record()
+	for i := range 3 {
+		record.SetFlags(0)
+		switch i {
+		case 1:
+			record.SetFlags(1 << 40) // not valid OTLP
+		case 2: // 900 pairs that share a text
+			record.Attributes().SetLen(900)
+			for k := range 900 {
+				record.Attributes().SetString(k, strings.Repeat("k", k+1), text)
+			}
+		}
+		require.NoError(t, w.Write())
+	}
+	require.NoError(t, w.Close())
+	d, err := newEncoding(t, "{}").NewLogsDecoder(&file)
+	require.NoError(t, err)
+	ld, err := d.DecodeLogs()
+	require.NoError(t, err)
+	require.Equal(t, 1, ld.LogRecordCount())
+	require.EqualValues(t, 2, d.Offset())
+	_, err = d.DecodeLogs()
+	require.ErrorIs(t, err, stef.ErrLimit)
+	require.ErrorContains(t, err, "after record 2")
+	require.NotContains(t, err.Error(), "raise the limit", "no limit of the extension concerns this")
+	require.EqualValues(t, 2, d.Offset())
 }
 
 // TestStreamDecoderOfFailingSource: if the source fails, the error is not permanent, because the
