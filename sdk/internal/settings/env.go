@@ -207,8 +207,14 @@ func (e *env) headers(value, name string) map[string]string {
 		key = strings.ToLower(strings.TrimSpace(key))
 		text, err := url.PathUnescape(strings.TrimSpace(text))
 		if !ok || err != nil || CheckHeader(key, text) != nil {
-			// The value may be a secret, so the report does not repeat it.
-			e.ignore(name, key+"=…", "key=value pairs, separated by commas")
+			// The value may be a secret, so the report repeats only what is certainly a key.
+			shown := key + "=…"
+			if before, _, colon := strings.Cut(key, ":"); !ok {
+				shown = "…"
+			} else if colon {
+				shown = before + "…"
+			}
+			e.ignore(name, shown, "key=value pairs, separated by commas")
 			continue
 		}
 		headers[key] = text
