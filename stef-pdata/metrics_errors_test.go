@@ -97,6 +97,18 @@ func TestItemsBeyondLimits(t *testing.T) {
 			spoil.spoil(es.AppendEmpty().FilteredAttributes())
 		})
 	}
+	// The attributes and the rest of a point together have the limit of an item.
+	large := strings.Repeat("x", stefpdata.MaxItemBytes/2)
+	f("exemplars[0].filtered_attributes", 1, 5, point, func(_ pmetric.Metrics, m pmetric.Metric) {
+		p := m.Gauge().DataPoints().At(1)
+		p.Attributes().PutStr("large", large)
+		p.Exemplars().AppendEmpty().FilteredAttributes().PutStr("large", large)
+	})
+	f("bucket_counts", 1, 3, stefpdata.ItemError{}, func(_ pmetric.Metrics, m pmetric.Metric) {
+		p := m.SetEmptyHistogram().DataPoints().AppendEmpty()
+		p.Attributes().PutStr("large", large)
+		p.BucketCounts().FromRaw(make([]uint64, stefpdata.MaxItemBytes/2/32))
+	})
 	f("bucket_counts", 1, 3, stefpdata.ItemError{}, func(_ pmetric.Metrics, m pmetric.Metric) {
 		m.SetEmptyHistogram().DataPoints().AppendEmpty().BucketCounts().FromRaw(make([]uint64, stefpdata.MaxItemBytes/32+1))
 	})

@@ -204,9 +204,10 @@ func (s *sorter) end() {
 // point sets the point of an entry. If this fails, it reports the reason and returns false.
 func (e *MetricsEncoder) point(x *entry) bool {
 	point := e.rec.Point()
-	if x.kind == entrySource {
-		src := &e.sorter.sources[x.value]
+	if s := &e.sorter; x.kind == entrySource {
+		src := &s.sources[x.value]
 		e.write.Begin()
+		e.write.Left -= s.sets.Bytes(x.set) // which writeSorted has set
 		if err := e.source(point, src); err != nil {
 			e.at = src.at
 			e.reject("", err, 1)

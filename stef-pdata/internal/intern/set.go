@@ -25,6 +25,7 @@ type attrSet struct {
 	// there is none. differs has a bit for each value in which the two sets differ.
 	before  uint32
 	differs uint64
+	bytes   int // counted as for mapping.MaxItemBytes
 }
 
 // layout is a list of keys.

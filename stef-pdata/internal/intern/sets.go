@@ -183,7 +183,8 @@ func (p *Sets) search(c *values.Copier, m pcommon.Map, like uint32) (uint32, err
 	} else {
 		set.layout = p.layout(set.arrival)
 	}
-	p.HeldBytes += mapping.MaxItemBytes - c.Left
+	set.bytes = c.Spent()
+	p.HeldBytes += set.bytes
 	id := p.add(h)
 	p.entries = append(slices.Grow(p.entries, 1)[:id], set)
 	return id, nil
@@ -347,6 +348,9 @@ func (p *Sets) differ(id uint32, m pcommon.Map) (i int, k string, v pcommon.Valu
 }
 
 var empty = pcommon.NewValueEmpty()
+
+// Bytes returns the size of a set, counted as for mapping.MaxItemBytes.
+func (p *Sets) Bytes(id uint32) int { return p.entries[id].bytes }
 
 // Change sets dst to the attributes of the set to. dst has the attributes of the set from. If
 // from is 0, dst may have any attributes.
