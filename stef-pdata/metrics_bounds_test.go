@@ -90,7 +90,7 @@ func TestBoundsCountForTheMetric(t *testing.T) {
 	const bounds = 100
 	md := pmetric.NewMetrics()
 	m := md.ResourceMetrics().AppendEmpty().ScopeMetrics().AppendEmpty().Metrics().AppendEmpty()
-	m.SetDescription(strings.Repeat("x", stefpdata.MaxItemBytes-8*bounds))
+	m.SetDescription(strings.Repeat("x", stefpdata.MaxItemBytes-32*bounds))
 	points := m.SetEmptyHistogram().DataPoints()
 	for _, n := range []int{bounds, bounds + 1, 0} {
 		points.AppendEmpty().ExplicitBounds().FromRaw(make([]float64, n))
