@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"strings"
 	"time"
 
@@ -191,15 +192,23 @@ func FromStatus(err error) *Error {
 }
 
 // returned returns the error of a function of the caller. A nil *Error, such as the result of
-// FromStatus(nil), and a nil *BatchError are no errors.
+// FromStatus(nil), a nil *BatchError and an empty list of errors, such as nil stefpdata.ItemErrors,
+// are no errors. An error that is not empty can be about 0 items: the items of a damaged container
+// cannot be counted.
 func returned(err error) error {
 	switch e := err.(type) {
+	case nil:
+		return nil
 	case *Error:
 		if e == nil {
 			return nil
 		}
 	case *BatchError:
 		if e == nil {
+			return nil
+		}
+	case interface{ Items() int }:
+		if list := reflect.ValueOf(err); list.Kind() == reflect.Slice && list.Len() == 0 {
 			return nil
 		}
 	}

@@ -224,13 +224,6 @@ func leftOut(err error) error {
 	return nil
 }
 
-// nothingLeftOut reports whether err says that a batch writer omitted 0 items, as a nil
-// stefpdata.ItemErrors does.
-func nothingLeftOut(err error) bool {
-	items, ok := err.(interface{ Items() int })
-	return ok && items.Items() == 0
-}
-
 // encodingFault classifies an error of a batch writer. lost: the stream has ended. broken: the
 // writer cannot be used any more. unencodable: only the batch is affected.
 func encodingFault(err error) (lost, broken *session.Fault, unencodable error) {

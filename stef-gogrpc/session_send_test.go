@@ -356,6 +356,13 @@ func (e itemErrors) Error() string { return fmt.Sprint(int(e), " items were not 
 
 func (e itemErrors) Items() int { return int(e) }
 
+// itemList is a list of errors, as stefpdata.ItemErrors is.
+type itemList []error
+
+func (e itemList) Error() string { return fmt.Sprint(len(e), " items were not written") }
+
+func (e itemList) Items() int { return len(e) }
+
 func TestSessionItemsLeftOut(t *testing.T) {
 	bubble(t, "the others are delivered", func(t *testing.T, r *rig) {
 		r.config.FlushInterval = -1
@@ -388,15 +395,19 @@ func TestSessionItemsLeftOut(t *testing.T) {
 		require.EqualValues(t, 1, stats.Opened, "the stream remains usable")
 		r.stop()
 	})
-	bubble(t, "an error about no items is none", func(t *testing.T, r *rig) {
+	bubble(t, "an empty list of errors is no error", func(t *testing.T, r *rig) {
 		r.config.FlushInterval = -1
 		r.start()
-		a, empty := r.send(load{err: itemErrors(0), written: 4}), r.send(load{err: itemErrors(0)})
+		a, empty := r.send(load{err: itemList(nil), written: 4}), r.send(load{err: itemList(nil)})
 		require.False(t, a.returned())
 		r.stream(0).respond(4)
 		a.ok()
 		empty.ok()
 		require.Zero(t, r.session.Stats().BatchErrors)
+
+		damaged := r.send(load{err: itemErrors(0)}) // the items could not be counted
+		require.True(t, damaged.returned())
+		require.ErrorIs(t, damaged.err, itemErrors(0))
 		r.stop()
 	})
 	bubble(t, "the others are handed back", func(t *testing.T, r *rig) {

@@ -121,9 +121,7 @@ func (x *sender[B]) write(batch B) (e session.Encoding, left, err error) {
 	unacked, _ := x.stream.Unacked()
 	buffered := int64(x.writer.BufferedBytes())
 	e.Last, err = x.writer.WriteBatch(batch)
-	if err = returned(err); nothingLeftOut(err) {
-		err = nil
-	}
+	err = returned(err)
 	e.Buffered = x.writer.BufferedBytes()
 	if left = leftOut(err); left != nil {
 		err = nil
