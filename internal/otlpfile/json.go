@@ -82,7 +82,7 @@ func (d *jsonDecoder) wholeLine(p *piece) bool {
 	if d.failed == io.EOF {
 		line = append(p.buf, '\n')
 	}
-	body, signals, ok := objectLine(line)
+	body, signals, twice, ok := objectLine(line)
 	if !ok || len(body) > d.limit {
 		d.held = append(d.held[:0], p.buf...)
 		p.buf = p.buf[:0]
@@ -92,7 +92,7 @@ func (d *jsonDecoder) wholeLine(p *piece) bool {
 	if complete {
 		d.line++
 	}
-	p.body, p.checked, p.signals = body, true, signals
+	p.body, p.checked, p.signals, p.twice = body, true, signals, twice
 	return true
 }
 

@@ -97,10 +97,29 @@ func camel(name string) string {
 	return strings.Join(words, "")
 }
 
+// isChoice reports whether a field of a metric, a number or a value has this name and excludes
+// other fields: an object has at most one of them. pdata keeps the last one.
+func isChoice(name []byte) bool {
+	switch string(name) {
+	case "gauge", "sum", "histogram", "exponentialHistogram", "exponential_histogram", "summary",
+		"asInt", "as_int", "asDouble", "as_double",
+		"stringValue", "string_value", "boolValue", "bool_value", "intValue", "int_value", "doubleValue", "double_value",
+		"arrayValue", "array_value", "kvlistValue", "kvlist_value", "bytesValue", "bytes_value":
+		return true
+	}
+	return false
+}
+
+// findSecond returns an error for the first object of a valid message in JSON that has a field after
+// another one that it excludes. A null before it is no such field.
+func findSecond(s Signal, text []byte) *errAt { return scanKeys(s, text).second }
+
 // findUnknown returns the unknown fields of a valid message in JSON, both inside and outside of
 // the content of signal s.
-func findUnknown(s Signal, text []byte) unknownFields {
-	k := keyScan{b: text}
+func findUnknown(s Signal, text []byte) unknownFields { return scanKeys(s, text).found }
+
+func scanKeys(s Signal, text []byte) *keyScan {
+	k := &keyScan{b: text}
 	root := &jsonKeys{keysOf[s].message, map[string]*jsonKeys{}}
 	for of, names := range jsonNames {
 		for _, name := range names {
@@ -113,14 +132,15 @@ func findUnknown(s Signal, text []byte) unknownFields {
 		root.fields[name] = below
 	}
 	k.object(root)
-	return k.found
+	return k
 }
 
 // keyScan walks through valid JSON.
 type keyScan struct {
-	b     []byte
-	i     int
-	found unknownFields
+	b      []byte
+	i      int
+	found  unknownFields
+	second *errAt // the first field after one that it excludes
 }
 
 // space skips to the next byte that is not white space.
@@ -132,6 +152,7 @@ func (k *keyScan) space() {
 
 func (k *keyScan) object(m *jsonKeys) {
 	k.i++
+	chosen := "" // the field that excludes others
 	for {
 		k.space()
 		switch k.b[k.i] {
@@ -152,6 +173,14 @@ func (k *keyScan) object(m *jsonKeys) {
 		k.space()
 		k.i++ // the colon
 		k.space()
+		if ok && isChoice(name) {
+			if chosen != "" && k.second == nil {
+				k.second = &errAt{start, corrupt("the message %s has the field %s after %s, and only one of them is possible", m.message, name, chosen)}
+			}
+			if k.b[k.i] != 'n' { // null
+				chosen = string(name)
+			}
+		}
 		k.value(below)
 	}
 }

@@ -64,6 +64,41 @@ func TestUnknownFields(t *testing.T) {
 	require.Equal(t, UnknownField{Objects: 80}, found[MaxUnknownFields])
 }
 
+// pdata keeps the last of several fields that exclude each other, also if it is null. This is an error, because
+// the other fields would be lost.
+func TestSecondField(t *testing.T) {
+	const metric = `{"resourceMetrics":[{"scopeMetrics":[{"metrics":[{%s}]}]}]}`
+	const body = `{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"body":{%s}}]}]}]}`
+	point := `"dataPoints":[{"timeUnixNano":"1"}]`
+	for _, c := range []struct{ signal, fields, want string }{
+		{metric, `"sum":{` + point + `},"gauge":{` + point + `}`, "the message Metric has the field gauge after sum"},
+		{metric, `"sum":{` + point + `},"gauge":null`, "the message Metric has the field gauge after sum"},
+		{metric, `"exponential_histogram":{},"name":"a","summary":{` + point + `}`, "the message Metric has the field summary after exponential_histogram"},
+		{metric, `"gauge":{"dataPoints":[{"asInt":"1","asDouble":1}]}`, "the message NumberDataPoint has the field asDouble after asInt"},
+		{metric, `"gauge":{"dataPoints":[{"exemplars":[{"asInt":"1","as_double":1}]}]}`, "the message Exemplar has the field as_double after asInt"},
+		{body, `"intValue":"1","stringValue":null`, "the message AnyValue has the field stringValue after intValue"},
+		{body, `"arrayValue":{"values":[{"stringValue":"a","bytesValue":""}]}`, "the message AnyValue has the field bytesValue after stringValue"},
+		{metric, `"gauge":null,"sum":{` + point + `}`, ""},
+		{metric, `"histogram":{"dataPoints":[{"sum":1,"min":1}]}`, ""},
+		{metric, `"gauge":{"dataPoints":[{"asInt":"1","intValue":2,"sum":3}]}`, ""}, // unknown fields are counted
+		{body, `"arrayValue":{"values":[{"stringValue":"a"},{"bytesValue":""}]}`, ""},
+	} {
+		line := fmt.Sprintf(c.signal, c.fields)
+		for _, content := range []string{line, strings.Replace(line, "[", "[\n", 1)} {
+			r, err := Open(strings.NewReader(content), JSON, SignalUnknown)
+			require.NoError(t, err)
+			_, err = r.Next()
+			r.Close()
+			if c.want == "" {
+				require.NoError(t, err, content)
+				continue
+			}
+			require.ErrorIs(t, err, ErrCorrupt, content)
+			require.ErrorContains(t, err, c.want, content)
+		}
+	}
+}
+
 // The table of fields and pdata know the same names: pdata accepts each name, and rejects it
 // with an additional letter.
 func TestKeysArePdatas(t *testing.T) {

@@ -10,20 +10,21 @@ import (
 
 // objectLine checks a line, which ends with a line break. ok is true if the line holds
 // one valid JSON object of OTLP and nothing else. body is then the object, and signals
-// has bit n if the object has a field of signal n. For all other lines, such as a line with a
+// has bit n if the object has a field of signal n. twice is set if an object may have several fields
+// of which OTLP allows one. For all other lines, such as a line with a
 // part of an object, ok is false. Slower checks of the caller then find the place and the cause
 // of an error.
-func objectLine(line []byte) (body []byte, signals uint8, ok bool) {
+func objectLine(line []byte) (body []byte, signals uint8, twice, ok bool) {
 	if len(line) == 0 || line[0] != '{' || line[len(line)-1] != '\n' {
-		return nil, 0, false
+		return nil, 0, false, false
 	}
 	s := lineScan{b: line}
 	if !s.object(1) || s.names && s.signals == 0 {
-		return nil, 0, false
+		return nil, 0, false, false
 	}
 	end := s.i
 	s.space()
-	return line[:end], s.signals, s.i == len(line)-1
+	return line[:end], s.signals, s.twice, s.i == len(line)-1
 }
 
 // lineScan reads JSON values of a line. The line break at the end is not part of any value. All
@@ -33,6 +34,7 @@ type lineScan struct {
 	i       int
 	signals uint8
 	names   bool // whether the outermost object has fields
+	twice   bool // whether an object has several fields with names of isChoice
 }
 
 // space skips white space within the line.
@@ -78,10 +80,15 @@ func (s *lineScan) object(depth int) bool {
 		s.i++
 		return true
 	}
+	chosen := false
 	for {
 		start := s.i + 1
 		if s.b[s.i] != '"' || !s.text() || s.i-1 == start {
 			return false
+		}
+		if isChoice(s.b[start : s.i-1]) {
+			s.twice = s.twice || chosen
+			chosen = true
 		}
 		if depth == 1 {
 			s.name(string(s.b[start : s.i-1]))

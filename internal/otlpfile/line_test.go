@@ -30,7 +30,7 @@ func checkLine(t *testing.T, text string) {
 	if strings.Contains(text, "\n") {
 		return
 	}
-	body, signals, ok := objectLine([]byte(text + "\n"))
+	body, signals, _, ok := objectLine([]byte(text + "\n"))
 	trimmed := strings.TrimRight(text, " \t\r")
 	want, err := checkJSON([]byte(trimmed))
 	valid := err == nil && strings.HasPrefix(text, "{")
@@ -69,11 +69,11 @@ func TestObjectLine(t *testing.T) {
 	nested := func(n int) string {
 		return `{"resourceLogs":` + strings.Repeat("[", n-1) + strings.Repeat("]", n-1) + "}"
 	}
-	_, _, ok := objectLine([]byte(nested(maxJSONDepth) + "\n"))
+	_, _, _, ok := objectLine([]byte(nested(maxJSONDepth) + "\n"))
 	require.True(t, ok)
-	_, _, ok = objectLine([]byte(nested(maxJSONDepth+1) + "\n"))
+	_, _, _, ok = objectLine([]byte(nested(maxJSONDepth+1) + "\n"))
 	require.False(t, ok)
-	_, _, ok = objectLine([]byte("{}")) // the caller adds the line break
+	_, _, _, ok = objectLine([]byte("{}")) // the caller adds the line break
 	require.False(t, ok)
 }
 

@@ -112,6 +112,8 @@ type piece struct {
 	// signal n.
 	checked bool
 	signals uint8
+	// twice is set if checked JSON may have several fields of which OTLP allows one.
+	twice bool
 	// found is the signal that the content of the message shows. It is SignalUnknown if
 	// the content was not checked, or the message has no items.
 	found Signal
@@ -477,6 +479,11 @@ func (r *Reader) checkJSON(p piece) (wanted bool, skipped [len(signalNames)]uint
 // unknown fields. pdata finds unknown fields at no cost, but stops at the first unknown field.
 // findUnknown finds all unknown fields. It runs only after pdata has found the first in the file.
 func (r *Reader) wantedJSON(p piece) (b Batch, found unknownFields, err error) {
+	if p.twice || !p.checked {
+		if bad := findSecond(r.signal, p.body); bad != nil {
+			return b, nil, r.jsonError(p, r.signal, bad)
+		}
+	}
 	if !r.loose.Load() {
 		if b, err = unmarshalJSON(r.signal, p.body, true); err == nil {
 			return b, nil, nil
