@@ -284,6 +284,34 @@ func TestDamage(t *testing.T) {
 }
 
 // requireTyped reads a file with any content. It fails if an error is not an error of this package.
+// TestLostRows: if the header of a page of the first column has too few values, reading returns an error. The
+// library reads only these rows, and no error.
+func TestLostRows(t *testing.T) {
+	ld := plog.NewLogs()
+	rl := ld.ResourceLogs().AppendEmpty()
+	rl.Resource().Attributes().PutStr("a", "b")
+	records := rl.ScopeLogs().AppendEmpty().LogRecords()
+	for range 20 {
+		records.AppendEmpty()
+	}
+	content := write(t, lake.Parquet, lake.Logs, lake.WriterOptions{}, lake.Batch{Signal: lake.Logs, Logs: ld})
+	// The header of a data page in the compact protocol of Thrift: field 1, 20 values.
+	header := []byte{0x2c, 0x15, 40, 0x15}
+	columns := bytes.Count(content, header)
+	require.Greater(t, columns, 15)
+	for at, n := 0, 0; n < columns; n++ {
+		at += bytes.Index(content[at:], header) + 3
+		damaged := bytes.Clone(content)
+		damaged[at-1] = 2 * 16
+		batches, err := read(lake.Parquet, damaged, lake.Limits{})
+		if err != nil {
+			require.ErrorIs(t, err, lake.ErrCorrupt)
+			continue
+		}
+		require.Equal(t, 20, batches[0].Logs.LogRecordCount(), "header %d", n)
+	}
+}
+
 func requireTyped(t testing.TB, f lake.Format, content []byte) {
 	t.Helper()
 	_, err := read(f, content, lake.Limits{MemoryBytes: 64 << 20})

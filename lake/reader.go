@@ -134,18 +134,27 @@ type rowGroups struct {
 	in      *pqarrow.FileReader
 	leaves  []int // the leaf columns to read; nil for all
 	n       int   // number of row groups that were begun
+	rows    int64 // rows of the row group that were not read yet
 	records pqarrow.RecordReader
 }
 
 func (g *rowGroups) next() (arrow.RecordBatch, error) {
+	file := g.in.ParquetReader()
 	for {
 		if g.records != nil {
-			if batch, err := nextRecord(g.records); err != io.EOF {
+			batch, err := nextRecord(g.records)
+			if err == nil {
+				g.rows -= batch.NumRows()
+			}
+			if err != io.EOF {
 				return batch, err
+			}
+			if g.rows != 0 { // the library does not compare the pages with the number of rows
+				rows := file.MetaData().RowGroup(g.n - 1).NumRows()
+				return nil, corrupt("row group %d has %d rows, but its pages have %d", g.n-1, rows, rows-g.rows)
 			}
 			g.release()
 		}
-		file := g.in.ParquetReader()
 		if g.n == file.NumRowGroups() {
 			return nil, io.EOF
 		}
@@ -154,7 +163,7 @@ func (g *rowGroups) next() (arrow.RecordBatch, error) {
 		if err != nil {
 			return nil, err
 		}
-		g.records = records
+		g.records, g.rows = records, file.MetaData().RowGroup(g.n).NumRows()
 		g.n++
 	}
 }
