@@ -284,8 +284,8 @@ func TestDamage(t *testing.T) {
 }
 
 // requireTyped reads a file with any content. It fails if an error is not an error of this package.
-// TestLostRows: if the header of a page of the first column has too few values, reading returns an error. The
-// library reads only these rows, and no error.
+// TestLostRows: reading returns all rows or an error if a number of rows in a file is too small: of a column, or of an
+// Arrow batch. The libraries then return fewer rows, and no error.
 func TestLostRows(t *testing.T) {
 	ld := plog.NewLogs()
 	rl := ld.ResourceLogs().AppendEmpty()
@@ -294,21 +294,27 @@ func TestLostRows(t *testing.T) {
 	for range 20 {
 		records.AppendEmpty()
 	}
-	content := write(t, lake.Parquet, lake.Logs, lake.WriterOptions{}, lake.Batch{Signal: lake.Logs, Logs: ld})
-	// The header of a data page in the compact protocol of Thrift: field 1, 20 values.
-	header := []byte{0x2c, 0x15, 40, 0x15}
-	columns := bytes.Count(content, header)
-	require.Greater(t, columns, 15)
-	for at, n := 0, 0; n < columns; n++ {
-		at += bytes.Index(content[at:], header) + 3
-		damaged := bytes.Clone(content)
-		damaged[at-1] = 2 * 16
-		batches, err := read(lake.Parquet, damaged, lake.Limits{})
-		if err != nil {
-			require.ErrorIs(t, err, lake.ErrCorrupt)
-			continue
+	for _, c := range []struct {
+		format lake.Format
+		number []byte // 20, with its context
+		at     int
+		fewer  byte
+	}{
+		{lake.Parquet, []byte{0x2c, 0x15, 40, 0x15}, 2, 32}, // in the header of a data page, in the compact protocol of Thrift
+		{lake.Arrow, []byte{20, 0, 0, 0, 0, 0, 0, 0}, 0, 16},
+	} {
+		content := write(t, c.format, lake.Logs, lake.WriterOptions{}, lake.Batch{Signal: lake.Logs, Logs: ld})
+		numbers := bytes.Count(content, c.number)
+		require.Greater(t, numbers, 15)
+		for from := 0; numbers > 0; numbers-- {
+			from += bytes.Index(content[from:], c.number) + 1
+			damaged := bytes.Clone(content)
+			damaged[from-1+c.at] = c.fewer
+			batches, err := read(c.format, damaged, lake.Limits{})
+			if err == nil {
+				require.Equal(t, 20, batches[0].Logs.LogRecordCount(), "%s, offset %d", c.format, from)
+			}
 		}
-		require.Equal(t, 20, batches[0].Logs.LogRecordCount(), "header %d", n)
 	}
 }
 

@@ -449,6 +449,11 @@ func (r *Reader) record() (arrow.RecordBatch, error) {
 	if batch.NumRows() > maxRows {
 		return nil, fmt.Errorf("%w: a batch has %d rows, at most %d are allowed: pyarrow writes smaller batches with write_table(t, max_chunksize=%d)", ErrLimit, batch.NumRows(), maxRows, maxRows)
 	}
+	for i, c := range batch.Columns() {
+		if int64(c.Len()) != batch.NumRows() { // the library accepts longer columns
+			return nil, corrupt("a batch has %d rows, and its column %s has %d", batch.NumRows(), batch.ColumnName(i), c.Len())
+		}
+	}
 	r.rows += uint64(batch.NumRows())
 	return batch, nil
 }
