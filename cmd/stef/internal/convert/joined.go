@@ -4,6 +4,7 @@
 package convert
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -52,6 +53,9 @@ func tableBatches(in *file.Input, f Format) (*batched, error) {
 	}
 	next := func() (otlpfile.Batch, error) {
 		b, err := r.Next()
+		if err == io.EOF && f == Arrow {
+			err = arrowEnd(in)
+		}
 		if err != nil {
 			return otlpfile.Batch{}, err
 		}
@@ -64,6 +68,21 @@ func tableBatches(in *file.Input, f Format) (*batched, error) {
 		into.Retyped += r.Retyped()
 	}
 	return &batched{root: stream.RootOf(signal), next: next, end: r.Close, count: count}, nil
+}
+
+// arrowEnd returns io.EOF if nothing follows the end of an Arrow stream. Readers of Arrow stop at this
+// end, so they would lose the second one of two concatenated files.
+func arrowEnd(in *file.Input) error {
+	more, err := in.Peek(1)
+	if len(more) == 0 {
+		return cmp.Or(err, io.EOF)
+	}
+	end, of := in.Content(), ""
+	if in.Packed != "" {
+		of = " of the decompressed content"
+	}
+	return fmt.Errorf("%w: the Arrow stream ends at offset %d%s, and bytes follow: if files were concatenated, split them there "+
+		"(head -c %d for A, tail -c +%d for B), then stef convert A B OUT", lake.ErrCorrupt, end, of, end, end+1)
 }
 
 // sink is an output that batches are written to.

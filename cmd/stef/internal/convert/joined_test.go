@@ -114,6 +114,23 @@ func TestTableMistakes(t *testing.T) {
 	}
 }
 
+// Readers of Arrow stop at the end of the first stream of a file. The streams after it would be lost.
+func TestConcatenatedArrow(t *testing.T) {
+	logs := write(t, "logs.parts", recording(t, otlpfile.Logs, 2))
+	table, one, err := convertFiles([]string{logs}, convert.Options{To: convert.Arrow})
+	require.NoError(t, err)
+	both := write(t, "both.arrow", append(table[:len(table):len(table)], table...))
+	for _, skip := range []bool{false, true} {
+		_, _, err = convertFiles([]string{both}, convert.Options{To: convert.STEF, Skip: skip})
+		var bad *file.ContentError
+		require.ErrorAs(t, err, &bad)
+		require.ErrorContains(t, err, fmt.Sprintf("the Arrow stream ends at offset %d, and bytes follow", len(table)))
+	}
+	_, res, err := convertFiles([]string{write(t, "a.arrow", table), write(t, "b.arrow", table)}, convert.Options{To: convert.STEF})
+	require.NoError(t, err)
+	require.Equal(t, 2*one.Items, res.Items)
+}
+
 // framed returns messages as the file exporter writes them: the length of each message, and then
 // the message, which is a stream of one part.
 func framed(t testing.TB, signal otlpfile.Signal, n int) (data []byte, ends []int, items []uint64) {
