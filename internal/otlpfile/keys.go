@@ -97,8 +97,15 @@ func camel(name string) string {
 	return strings.Join(words, "")
 }
 
-// isChoice reports whether a field of a metric, a number or a value has this name and excludes
-// other fields: an object has at most one of them. pdata keeps the last one.
+// second returns the error of a field after another one that it excludes.
+func second(message, name, chosen string) error {
+	if name == chosen {
+		return corrupt("the message %s has the field %s twice", message, name)
+	}
+	return corrupt("the message %s has the field %s after %s, and only one of them is possible", message, name, chosen)
+}
+
+// isChoice reports whether a field with this name in JSON may be one of those that exclude each other, see oneOf.
 func isChoice(name []byte) bool {
 	switch string(name) {
 	case "gauge", "sum", "histogram", "exponentialHistogram", "exponential_histogram", "summary",
@@ -175,7 +182,7 @@ func (k *keyScan) object(m *jsonKeys) {
 		k.space()
 		if ok && isChoice(name) {
 			if chosen != "" && k.second == nil {
-				k.second = &errAt{start, corrupt("the message %s has the field %s after %s, and only one of them is possible", m.message, name, chosen)}
+				k.second = &errAt{start, second(m.message, string(name), chosen)}
 			}
 			if k.b[k.i] != 'n' { // null
 				chosen = string(name)

@@ -78,6 +78,7 @@ func TestSecondField(t *testing.T) {
 		{metric, `"gauge":{"dataPoints":[{"exemplars":[{"asInt":"1","as_double":1}]}]}`, "the message Exemplar has the field as_double after asInt"},
 		{body, `"intValue":"1","stringValue":null`, "the message AnyValue has the field stringValue after intValue"},
 		{body, `"arrayValue":{"values":[{"stringValue":"a","bytesValue":""}]}`, "the message AnyValue has the field bytesValue after stringValue"},
+		{metric, `"gauge":{` + point + `},"gauge":{` + point + `}`, "the message Metric has the field gauge twice"},
 		{metric, `"gauge":null,"sum":{` + point + `}`, ""},
 		{metric, `"histogram":{"dataPoints":[{"sum":1,"min":1}]}`, ""},
 		{metric, `"gauge":{"dataPoints":[{"asInt":"1","intValue":2,"sum":3}]}`, ""}, // unknown fields are counted
@@ -96,6 +97,58 @@ func TestSecondField(t *testing.T) {
 			require.ErrorIs(t, err, ErrCorrupt, content)
 			require.ErrorContains(t, err, c.want, content)
 		}
+	}
+}
+
+// Protobuf has the same error.
+func TestSecondFieldInProto(t *testing.T) {
+	point := "\x0a\x09\x19\x05\x00\x00\x00\x00\x00\x00\x00"
+	for _, c := range []struct{ metric, want string }{
+		{"\x3a\x0b" + point + "\x2a\x0b" + point, "the message Metric has the field gauge after sum"},
+		{"\x3a\x0b" + point + "\x3a\x0b" + point, "the message Metric has the field sum twice"},
+		{"\x3a\x16" + point + point, ""},
+	} {
+		message := c.metric
+		for _, tag := range []byte{0x12, 0x12, 0x0a} {
+			message = string([]byte{tag, byte(len(message))}) + message
+		}
+		for _, more := range [][]ReaderOption{nil, {WithoutPdata(func(Signal) bool { return true })}} {
+			r, err := Open(strings.NewReader(message), Proto, Metrics, more...)
+			require.NoError(t, err)
+			_, err = r.Next()
+			r.Close()
+			if c.want == "" {
+				require.NoError(t, err)
+				continue
+			}
+			require.ErrorIs(t, err, ErrCorrupt)
+			require.ErrorContains(t, err, c.want)
+		}
+	}
+}
+
+// The names of isChoice are those of the fields that exclude each other. The sum of a point is no such field, but
+// no other field of a point excludes it.
+func TestChoices(t *testing.T) {
+	seen := map[*shape]bool{}
+	var walk func(s *shape)
+	walk = func(s *shape) {
+		if seen[s] {
+			return
+		}
+		seen[s] = true
+		for _, f := range s.fields {
+			if f.name != "sum" || f.shape != nil {
+				require.Equal(t, f.choice, isChoice([]byte(f.name)), f.name)
+				require.Equal(t, f.choice, isChoice([]byte(camel(f.name))), f.name)
+			}
+			if f.shape != nil {
+				walk(f.shape)
+			}
+		}
+	}
+	for s := Metrics; s <= Logs; s++ {
+		walk(roots[s])
 	}
 }
 

@@ -37,9 +37,10 @@ const (
 )
 
 type field struct {
-	name  string
-	kind  kind
-	shape *shape
+	name   string
+	kind   kind
+	choice bool // a message has at most one of its fields with choice
+	shape  *shape
 }
 
 // A shape is a message: its name and its fields by their numbers.
@@ -62,6 +63,13 @@ func sub(name string, s *shape) field { return field{name: name, kind: message, 
 
 func leaf(name string, k kind) field { return field{name: name, kind: k} }
 
+// oneOf returns the field as one of those that exclude each other in a message: the oneof of protobuf. pdata
+// keeps the last one.
+func oneOf(f field) field {
+	f.choice = true
+	return f
+}
+
 var (
 	keyValueShape, anyValueShape = valueShapes()
 
@@ -75,8 +83,8 @@ var (
 		1: leaf("name", text), 2: leaf("version", text), 3: sub("attributes", keyValueShape), 4: leaf("dropped_attributes_count", varint),
 	}}
 	exemplarShape = &shape{"Exemplar", fields{
-		2: leaf("time_unix_nano", fixed64), 3: leaf("as_double", fixed64), 4: leaf("span_id", spanID), 5: leaf("trace_id", traceID),
-		6: leaf("as_int", fixed64), 7: sub("filtered_attributes", keyValueShape),
+		2: leaf("time_unix_nano", fixed64), 3: oneOf(leaf("as_double", fixed64)), 4: leaf("span_id", spanID), 5: leaf("trace_id", traceID),
+		6: oneOf(leaf("as_int", fixed64)), 7: sub("filtered_attributes", keyValueShape),
 	}}
 	bucketsShape = &shape{"Buckets", fields{1: leaf("offset", varint), 2: leaf("bucket_counts", packedVarint)}}
 
@@ -100,10 +108,10 @@ func valueShapes() (keyValue, anyValue *shape) {
 	anyValue = &shape{name: "AnyValue"}
 	keyValue = &shape{"KeyValue", fields{1: leaf("key", text), 2: sub("value", anyValue), 3: leaf("key_strindex", varint)}}
 	anyValue.fields = fields{
-		1: leaf("string_value", text), 2: leaf("bool_value", varint), 3: leaf("int_value", varint), 4: leaf("double_value", fixed64),
-		5: {"array_value", nestingMessage, &shape{"ArrayValue", fields{1: sub("values", anyValue)}}},
-		6: {"kvlist_value", nestingMessage, &shape{"KeyValueList", fields{1: sub("values", keyValue)}}},
-		7: leaf("bytes_value", blob), 8: leaf("string_value_strindex", varint),
+		1: oneOf(leaf("string_value", text)), 2: oneOf(leaf("bool_value", varint)), 3: oneOf(leaf("int_value", varint)), 4: oneOf(leaf("double_value", fixed64)),
+		5: {"array_value", nestingMessage, true, &shape{"ArrayValue", fields{1: sub("values", anyValue)}}},
+		6: {"kvlist_value", nestingMessage, true, &shape{"KeyValueList", fields{1: sub("values", keyValue)}}},
+		7: oneOf(leaf("bytes_value", blob)), 8: leaf("string_value_strindex", varint),
 	}
 	return keyValue, anyValue
 }
@@ -122,13 +130,13 @@ var temporality = leaf("aggregation_temporality", varint)
 // besides its points.
 func points(name, kind string, point *shape, more fields) field {
 	more[1] = sub("data_points", point)
-	return sub(name, &shape{kind, more})
+	return oneOf(sub(name, &shape{kind, more}))
 }
 
 var (
 	numberShape = &shape{"NumberDataPoint", fields{
-		2: leaf("start_time_unix_nano", fixed64), 3: leaf("time_unix_nano", fixed64), 4: leaf("as_double", fixed64),
-		5: sub("exemplars", exemplarShape), 6: leaf("as_int", fixed64), 7: sub("attributes", keyValueShape), 8: leaf("flags", varint),
+		2: leaf("start_time_unix_nano", fixed64), 3: leaf("time_unix_nano", fixed64), 4: oneOf(leaf("as_double", fixed64)),
+		5: sub("exemplars", exemplarShape), 6: oneOf(leaf("as_int", fixed64)), 7: sub("attributes", keyValueShape), 8: leaf("flags", varint),
 	}}
 	histogramShape = &shape{"HistogramDataPoint", fields{
 		2: leaf("start_time_unix_nano", fixed64), 3: leaf("time_unix_nano", fixed64), 4: leaf("count", fixed64), 5: leaf("sum", fixed64),

@@ -41,6 +41,7 @@ func check(s Signal, b []byte) (unknown uint64, ft *fault) {
 // message walks the bytes of one message, which begins at offset base. Level
 // counts messages, depth counts arrays and maps of values.
 func (w *walk) message(b []byte, base int, s *shape, level, depth int) *fault {
+	chosen := ""
 	for pos := 0; pos < len(b); {
 		start := base + pos
 		tag, n := uvarint(b[pos:])
@@ -58,6 +59,12 @@ func (w *walk) message(b []byte, base int, s *shape, level, depth int) *fault {
 				return &fault{start, corrupt("%s has no field %d", s.name, number)}
 			}
 			w.unknown++
+		}
+		if f.choice {
+			if chosen != "" {
+				return &fault{start, second(s.name, f.name, chosen)}
+			}
+			chosen = f.name
 		}
 		size, head, ft := w.extent(b[pos:], wire, base+pos)
 		if ft != nil {
