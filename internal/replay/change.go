@@ -5,6 +5,7 @@ package replay
 
 import (
 	"encoding/binary"
+	"math"
 	"time"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -17,7 +18,7 @@ import (
 
 // Change changes the items of a recording. The zero value changes nothing.
 type Change struct {
-	// Shift is added to all times that are set.
+	// Shift is added to all times that are set and before the year 2262.
 	Shift time.Duration
 	// IDs is a seed. If it is not 0, every trace id and span id is replaced.
 	// Equal ids are replaced by equal ids, so that parents, links and logs
@@ -35,9 +36,13 @@ func (c Change) Apply(b *otlpfile.Batch) {
 	v.batch(b)
 }
 
+// known reports whether a time is set and is before the year 2262. Later times do not count as times of
+// the recording: no time.Duration holds the distance to them.
+func known(t pcommon.Timestamp) bool { return t != 0 && t <= math.MaxInt64 }
+
 func (c Change) shifted(t pcommon.Timestamp) pcommon.Timestamp {
-	if t == 0 {
-		return 0
+	if !known(t) {
+		return t
 	}
 	return t + pcommon.Timestamp(c.Shift)
 }
@@ -70,11 +75,11 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// Times returns the earliest and the latest time of a batch, or 0 if it has
+// Times returns the earliest and the latest time of a batch before the year 2262, or 0 if it has
 // none.
 func Times(b otlpfile.Batch) (first, last pcommon.Timestamp) {
 	v := visitor{time: func(t pcommon.Timestamp) pcommon.Timestamp {
-		if t != 0 {
+		if known(t) {
 			if first == 0 || t < first {
 				first = t
 			}

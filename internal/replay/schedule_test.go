@@ -41,6 +41,31 @@ func at(times ...time.Duration) replay.Source {
 	}
 }
 
+// A time after the year 2262, such as time.Time{} in nanoseconds, which programs in Go send for an end that is not
+// set, does not count as a time of the recording: it would be too far away for a shift.
+func TestFarTimes(t *testing.T) {
+	far := pcommon.NewTimestampFromTime(time.Time{})
+	source := func() iter.Seq2[otlpfile.Batch, error] {
+		return func(yield func(otlpfile.Batch, error) bool) {
+			ld := plog.NewLogs()
+			records := ld.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty().LogRecords()
+			records.AppendEmpty().SetTimestamp(1_700_000_000e9)
+			records.AppendEmpty().SetTimestamp(far)
+			yield(otlpfile.LogsBatch(ld), nil)
+		}
+	}
+	var sent []pcommon.Timestamp
+	p := replay.Player{Rounds: 2, Send: func(_ context.Context, b otlpfile.Batch) error {
+		records := b.Logs.ResourceLogs().At(0).ScopeLogs().At(0).LogRecords()
+		require.Equal(t, far, records.At(1).Timestamp())
+		sent = append(sent, records.At(0).Timestamp())
+		return nil
+	}}
+	_, err := p.Play(t.Context(), source)
+	require.NoError(t, err)
+	require.Equal(t, []pcommon.Timestamp{1_700_000_000e9, 1_700_000_001e9}, sent)
+}
+
 // At the pace of the recording, a gap above an hour in which no source has a batch takes a
 // second. All sources share one clock, and the times of the items do not change.
 func TestGaps(t *testing.T) {
