@@ -98,7 +98,7 @@ func (p *plan) coder(t *schema.Type, role string) string {
 		}
 		return fmt.Sprintf("codec.Array%s[%s, %s, *%s]", role, scalar(t.Elem.Kind), elem, elem)
 	case t.Kind.Composite():
-		name := private(coderBase(t)) + role
+		name := coderBase(t) + role
 		if p.cyclic[key(t)] {
 			return "*" + name
 		}
@@ -107,11 +107,13 @@ func (p *plan) coder(t *schema.Type, role string) string {
 	return codecName(t) + role
 }
 
+// coderBase returns the name of the encoder or decoder of a composite type, without Encoder or
+// Decoder.
 func coderBase(t *schema.Type) string {
 	if t.Kind == schema.KindArray {
-		return t.Elem.Name + "Array"
+		return private(t.Elem.Name) + "Array"
 	}
-	return t.Name
+	return private(t.Name)
 }
 
 // register returns the expression that registers c, the encoder or decoder of a field, with an
@@ -121,7 +123,7 @@ func (p *plan) register(t *schema.Type, name, c, role string) string {
 	case t.Kind == schema.KindArray && !t.Elem.Kind.Composite():
 		return fmt.Sprintf("stefrt.Primitives%s(%q, &%s, %q)", role, name, c, t.Elem.Dict)
 	case t.Kind.Composite() && p.cyclic[key(t)]:
-		typ := private(coderBase(t)) + role
+		typ := coderBase(t) + role
 		return fmt.Sprintf("func(b *stefrt.%sBuilder) { %s = stefrt.Share%s(b, %q, %q, (*%s).register) }",
 			role, c, role, key(t), name, typ)
 	case t.Kind.Composite():

@@ -37,6 +37,7 @@ type Record struct {
 	stef                                                       Stef
 	sizeField, hashField, initField, clearField, registerField uint64
 	hostWindows                                                HostWindows
+	packages                                                   stefrt.Array[Package]
 }
 
 // The fields of Record, as bits of Modified.
@@ -74,6 +75,7 @@ const (
 	RecordFieldClear
 	RecordFieldRegister
 	RecordFieldHostWindows
+	RecordFieldPackages
 )
 
 // NewRecord returns an initial value that is not part of a record.
@@ -507,6 +509,9 @@ func (s *Record) SetRegister(v uint64) {
 // HostWindows returns the field.
 func (s *Record) HostWindows() *HostWindows { return &s.hostWindows }
 
+// Packages returns the field.
+func (s *Record) Packages() *list.Of[Package] { return (*list.Of[Package])(&s.packages) }
+
 // String returns s as JSON for human readers.
 func (s *Record) String() string { return stefrt.StringOf(s.json) }
 
@@ -559,6 +564,7 @@ func (s *Record) json(j *stefrt.JSON) {
 	j.Field("Clear").Any(s.clearField)
 	j.Field("Register").Any(s.registerField)
 	s.hostWindows.json(j.Field("HostWindows"))
+	stefrt.PrintArray(j.Field("Packages"), &s.packages, (*Package).json)
 	j.Close('}')
 }
 
@@ -576,6 +582,7 @@ func (s *Record) init(parent *stefrt.Node, bit uint64) {
 	s.record.init(&s.node, RecordFieldRecord)
 	s.stef.init(&s.node, RecordFieldStef)
 	s.hostWindows.init(&s.node, RecordFieldHostWindows)
+	s.packages.Init(&packageFieldElem, &s.node, RecordFieldPackages)
 }
 
 // clear sets the initial value without marks.
@@ -592,6 +599,7 @@ func (s *Record) clear() {
 	s.record.clear()
 	s.stef.clear()
 	s.hostWindows.clear()
+	s.packages.Clear()
 }
 
 var initialRecord = NewRecord()
@@ -646,6 +654,7 @@ func (s *Record) CopyFrom(src *Record) {
 	s.SetClear(src.clearField)
 	s.SetRegister(src.registerField)
 	s.hostWindows.CopyFrom(&src.hostWindows)
+	s.packages.CopyFrom(&src.packages)
 }
 
 // Equal reports whether s and o have the same value; floats are compared bit by bit.
@@ -683,7 +692,8 @@ func (s *Record) Equal(o *Record) bool {
 		s.initField == o.initField &&
 		s.clearField == o.clearField &&
 		s.registerField == o.registerField &&
-		s.hostWindows.Equal(&o.hostWindows)
+		s.hostWindows.Equal(&o.hostWindows) &&
+		s.packages.Equal(&o.packages)
 }
 
 // Unshare replaces the shared values in s by copies, at any depth. See package stef.
@@ -694,7 +704,7 @@ func (s *Record) Unshare() {
 
 // markAll marks all of s as changed.
 func (s *Record) markAll(c *stefrt.Check) {
-	c.Mark(&s.node, ^uint64(0)>>31)
+	c.Mark(&s.node, ^uint64(0)>>30)
 	c.Text += len(s.rangeField) + len(s.string) + len(s.b) + len(s.url) + len(s.httpServer)
 	if c.Shared {
 		s.slotField.markAll(c)
@@ -714,4 +724,5 @@ func (s *Record) markAll(c *stefrt.Check) {
 	}
 	s.stef.markAll(c)
 	s.hostWindows.markAll(c)
+	s.packages.MarkAll(c)
 }

@@ -29,6 +29,7 @@ type recordEncoder struct {
 	stef                                                       stefEncoder
 	sizeField, hashField, initField, clearField, registerField codec.Uint64Encoder
 	hostWindows                                                hostWindowsEncoder
+	packages                                                   packageFieldArrayEncoder
 }
 
 func (e *recordEncoder) register(b *stefrt.EncoderBuilder, name string) {
@@ -66,6 +67,7 @@ func (e *recordEncoder) register(b *stefrt.EncoderBuilder, name string) {
 		stefrt.PrimitiveEncoder("Clear", &e.clearField, ""),
 		stefrt.PrimitiveEncoder("Register", &e.registerField, ""),
 		stefrt.EncoderOf("HostWindows", e.hostWindows.register),
+		stefrt.EncoderOf("Packages", e.packages.register),
 	)
 }
 
@@ -173,6 +175,9 @@ func (e *recordEncoder) Encode(s *Record) {
 	if mask&RecordFieldHostWindows != 0 {
 		e.hostWindows.Encode(&s.hostWindows)
 	}
+	if mask&RecordFieldPackages != 0 {
+		e.packages.Encode(&s.packages)
+	}
 }
 
 type recordDecoder struct {
@@ -194,6 +199,7 @@ type recordDecoder struct {
 	stef                                                       stefDecoder
 	sizeField, hashField, initField, clearField, registerField codec.Uint64Decoder
 	hostWindows                                                hostWindowsDecoder
+	packages                                                   packageFieldArrayDecoder
 }
 
 func (d *recordDecoder) register(b *stefrt.DecoderBuilder, name string) {
@@ -231,6 +237,7 @@ func (d *recordDecoder) register(b *stefrt.DecoderBuilder, name string) {
 		stefrt.PrimitiveDecoder("Clear", &d.clearField, ""),
 		stefrt.PrimitiveDecoder("Register", &d.registerField, ""),
 		stefrt.DecoderOf("HostWindows", d.hostWindows.register),
+		stefrt.DecoderOf("Packages", d.packages.register),
 	)
 }
 
@@ -340,5 +347,8 @@ func (d *recordDecoder) Decode(s *Record) {
 	}
 	if mask&RecordFieldHostWindows != 0 {
 		d.hostWindows.Decode(&s.hostWindows)
+	}
+	if mask&RecordFieldPackages != 0 {
+		d.packages.Decode(&s.packages)
 	}
 }

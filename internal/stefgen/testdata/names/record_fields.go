@@ -21,6 +21,8 @@ type RecordFields struct {
 	Bits                BitsType
 	HostWindows, Failed uint64
 	Failure             FailureType
+	Package             uint64
+	Range               RangeType
 }
 
 func (f *RecordFields) set(counts *stefrt.FieldCounts) {
@@ -36,4 +38,6 @@ func (f *RecordFields) set(counts *stefrt.FieldCounts) {
 	f.HostWindows = counts.Mask("HostWindows")
 	f.Failed = counts.Mask("Failed")
 	f.Failure = FailureType(counts.Last("Failure"))
+	f.Package = counts.Mask("Package")
+	f.Range = RangeType(counts.Last("Range"))
 }

@@ -18,12 +18,12 @@ const RecordRootName = "Record"
 
 // RecordSchema returns the complete wire schema of Record.
 func RecordSchema() schema.WireSchema {
-	return schema.WireSchema{33, 8, 3, 8, 2, 3, 1, 2, 3, 2, 3, 2}
+	return schema.WireSchema{34, 8, 3, 8, 2, 3, 1, 2, 3, 2, 3, 2, 2, 2}
 }
 
 // RecordBaseSchema returns the wire schema of streams that announce none.
 func RecordBaseSchema() schema.WireSchema {
-	return schema.WireSchema{33, 8, 3, 8, 2, 3, 1, 2, 3, 2, 3, 2}
+	return schema.WireSchema{34, 8, 3, 8, 2, 3, 1, 2, 3, 2, 3, 2, 2, 2}
 }
 
 // RecordWriter writes a stream of Record records, for one goroutine at a time. It also has
@@ -170,6 +170,9 @@ func (w *RecordWriter) ContinueFrom(previous any) {
 	}
 	if set&RecordFieldHostWindows == 0 {
 		s.hostWindows.CopyFrom(&src.hostWindows)
+	}
+	if set&RecordFieldPackages == 0 {
+		s.packages.CopyFrom(&src.packages)
 	}
 }
 

@@ -17,14 +17,14 @@ func RecordRoot() *schema.Struct { return parsedSchema().Root("Record") }
 
 // RecordConstructors returns the constructors of the types of a Record record, for package steftest.
 func RecordConstructors() []any {
-	return []any{NewRecord, NewSlot, NewHead, NewDict, NewBox, NewTags, NewPair, NewInner, NewStef, NewBits, NewHostWindows, NewFailed, NewFailure}
+	return []any{NewRecord, NewSlot, NewHead, NewDict, NewBox, NewTags, NewPair, NewInner, NewStef, NewBits, NewHostWindows, NewFailed, NewFailure, NewPackage, NewRange}
 }
 
 var parsedSchema = sync.OnceValue(func() *schema.Schema { return idl.MustParse("schema.stef", schemaText) })
 
 // schemaText is the schema without comments, with one type per line.
 const schemaText = `package fixtures.names
-struct Record root { Node uint64 Present uint64 optional SentPresent uint64 optional Slot Slot Head Head Dict Dict Type uint64 func uint64 range string String string Len uint64 s uint64 v uint64 mask uint64 was uint64 optional e Box d []Box b bytes TraceID uint64 IDKeys uint64 URL string HTTPServer string ABC uint64 x_y uint64 Über uint64 Record Inner optional Stef Stef Size uint64 Hash uint64 Init uint64 Clear uint64 Register uint64 HostWindows HostWindows }
+struct Record root { Node uint64 Present uint64 optional SentPresent uint64 optional Slot Slot Head Head Dict Dict Type uint64 func uint64 range string String string Len uint64 s uint64 v uint64 mask uint64 was uint64 optional e Box d []Box b bytes TraceID uint64 IDKeys uint64 URL string HTTPServer string ABC uint64 x_y uint64 Über uint64 Record Inner optional Stef Stef Size uint64 Hash uint64 Init uint64 Clear uint64 Register uint64 HostWindows HostWindows Packages []Package }
 struct Slot dict(Slot) { Slot uint64 Size string Hash string Freeze string Clean []string MarkDiff uint64 Dict uint64 Node uint64 optional }
 struct Head { Head uint64 Present uint64 Optional uint64 optional }
 oneof Dict { Node uint64 Typ string Sent bytes Num Head Str uint64 Box string Key bytes v uint64 }
@@ -36,4 +36,6 @@ struct Stef { Bits Bits Codec uint64 }
 oneof Bits { Stefrt string Open bytes Size []uint64 }
 struct HostWindows { Arm64 uint64 Failed Failed }
 struct Failed { error string optional GoString string Failure Failure }
-oneof Failure { Error string GoString bytes }`
+oneof Failure { Error string GoString bytes }
+struct Package { Name string Ranges []Range }
+oneof Range { N uint64 Ranges []Range }`
