@@ -50,11 +50,7 @@ func (d *decoder) record(root *column, cur *Struct) (*Struct, error) {
 	if err != nil {
 		return nil, err
 	}
-	rec := v.(*Struct)
-	if rec.size > d.maxBytes {
-		return nil, inColumn(root, d.tooLarge())
-	}
-	return rec, nil
+	return v.(*Struct), nil
 }
 
 func (d *decoder) tooLarge() error {
@@ -98,6 +94,10 @@ func (d *decoder) decode(c *column, cur any) (any, error) {
 		v, err = d.multimap(c, cur.(*Multimap))
 	case schema.KindArray:
 		v, err = d.array(c, cur.(*Array))
+	}
+	// Check each value, not only the record: shared parts count each time, so the sum could overflow.
+	if err == nil && sizeOf(v) > d.maxBytes {
+		err = d.tooLarge()
 	}
 	if err != nil {
 		return nil, inColumn(c, err)

@@ -88,6 +88,23 @@ func TestArrayWithoutData(t *testing.T) {
 	require.Less(t, peak(), uint64(256<<20))
 }
 
+// TestSharedRecordLimit reads a record of some hundred bits. Each element is a dictionary struct that
+// refers to the struct before it twice, so the size of the record with all its parts is about 2^n.
+func TestSharedRecordLimit(t *testing.T) {
+	root := rootOf(t, "struct Rec root { L []Twice } struct Twice dict(Twice) { A Twice optional B Twice optional }")
+	for _, n := range []int{30, 62, 63, 64, 65, 70, 200} {
+		length := fmt.Sprintf("0001%012b", n)
+		elems := "1 00 00"
+		for i := 1; i < n; i++ {
+			ref := fmt.Sprintf("0 0001%012b", i)
+			elems += "1 11 11" + ref + ref
+		}
+		stream := plainStream(t, dataFrame(1, bitRun("1"), bitRun(length), bitRun(elems)))
+		_, err := failure(t, root, stream)
+		require.ErrorIs(t, err, dynamic.ErrLimit, "%d elements", n)
+	}
+}
+
 // TestRecordLimit reads records that each grow a little.
 func TestRecordLimit(t *testing.T) {
 	root := rootOf(t, "struct Rec root { M MM } multimap MM { key string value string }")
