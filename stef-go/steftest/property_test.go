@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/otelstef/stef/internal/stefgen/testdata/scalars"
 	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/otelstef"
+	"github.com/otelstef/stef/stef-go/schema"
 	"github.com/otelstef/stef/stef-go/steftest"
 )
 
@@ -33,6 +35,15 @@ func TestProperties(t *testing.T) {
 				property(t, root, seed)
 			}
 		}
+	}
+}
+
+// TestEvolveOfManyTypes: a wire schema with many entries, up to the limit, has a long header.
+func TestEvolveOfManyTypes(t *testing.T) {
+	for _, entries := range []int{124, schema.MaxWireEntries} {
+		r := metricsRoot(t)
+		r.Known = slices.Repeat(schema.WireSchema{1}, entries)
+		require.Empty(t, fails(t, steftest.Evolve, r))
 	}
 }
 
