@@ -81,6 +81,9 @@ shop.stef:12:24: warning: value UTF8TEXT of enum HTTP2 is the constant HTTP2UTF8
 	require.Contains(t, stderr, "field user_id_ has the setter SetUser_id_ in Go; names are in MixedCaps, UserID is taken\n")
 	require.Contains(t, stderr, "value READY of enum S is the constant SREADY in Go; names are in MixedCaps, Ready is taken\n")
 
+	_, _, stderr = stefc(t, "package a\nstruct R root { über_é bool }\n", "-check", "shop.stef")
+	require.Contains(t, stderr, "field über_é has the setter SetÜber_é in Go; names are in MixedCaps, write ÜberÉ\n")
+
 	// All values of a large enum are named.
 	var many strings.Builder
 	for i := range 30 {

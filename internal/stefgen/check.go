@@ -87,7 +87,39 @@ func (p *plan) check() error {
 	for _, e := range p.enums {
 		errs = append(errs, inForm(checkTypeName(e.Name, e.Pos), p.typeOfForm(e.Name)))
 	}
+	for _, r := range p.schema.Roots() {
+		errs = append(errs, p.checkDicts(r))
+	}
 	return errors.Join(errs...)
+}
+
+// checkDicts refuses two dictionaries of a root with the same name in Go, at a use of the second.
+func (p *plan) checkDicts(r *schema.Struct) error {
+	_, _, dicts := reached(r)
+	seen := map[string]string{}
+	for _, d := range dicts {
+		other := seen[exported(d)]
+		if seen[exported(d)] = d; other == "" {
+			continue
+		}
+		in := func(t *schema.Type) bool {
+			return t.Kind == schema.KindString && t.Dict == d || t.Kind == schema.KindArray && t.Elem.Kind == schema.KindString && t.Elem.Dict == d
+		}
+		const same = "dictionaries %s and %s have the same name in Go: rename one of them"
+		for _, s := range p.structs {
+			for i, f := range s.Fields {
+				if in(&f.Type) {
+					return inForm(refuse(f.Name, f.Pos, same, d, other), p.ofForm(s, i))
+				}
+			}
+		}
+		for _, m := range p.multimaps {
+			if in(&m.Key) || in(&m.Value) {
+				return refuse(m.Name, m.Pos, same, d, other)
+			}
+		}
+	}
+	return nil
 }
 
 // reserved are the methods that every composite type has; a field cannot have their

@@ -83,6 +83,15 @@ func TestGenerateRefuses(t *testing.T) {
 		"struct HTTPServer { A uint64 }", "struct HttpServer { A uint64 }")
 	f("RFieldA twice in r.stef.go and r_field.stef.go, for value RField.A and field R.A: rename one of them", "struct R root { A RField }", "enum RField { A = 1 }")
 
+	f("4:8: struct SchemaText would be generated into schema_text.stef.go, the file with the text of the schema: rename struct SchemaText", "struct R root { A SchemaText }", "", "struct SchemaText { A uint64 }")
+	f("3:8: the schema generates RBaseSchema twice in r_writer.stef.go and r_base_writer.stef.go, for struct RBase and struct R: rename one of them", "struct R root { A RBase }", "struct RBase root { A uint64 }")
+
+	// Two dictionaries of a root have the same name in Go.
+	f("2:38: dictionaries D and d have the same name in Go: rename one of them", "struct R root { A string dict(d) B M C []string dict(D) }", "multimap M { key uint64 value uint64 }")
+	f("3:10: dictionaries D and d have the same name in Go", "struct R root { A string dict(d) B M }", "multimap M { key uint64 value string dict(D) }")
+	f("", "struct R root { A string dict(d) B S }", "struct S { A bytes dict(D) }")
+	f("", "struct R root { A string dict(d) }", "struct S root { A string dict(D) }")
+
 	// Types that are not exported.
 	f("3:8: point does not begin with an upper-case letter, as types do in generated code: write \"Point\"", "struct R root { A point }", "struct point { A uint64 }")
 	f("3:7: string_ does not begin", "struct R root { A string_ }", "oneof string_ { A uint64 }")
@@ -99,6 +108,16 @@ func TestGenerateRefuses(t *testing.T) {
 	f("struct D contains itself by way", "struct R root { D D }", "struct D dict(D) { E E optional }", "struct E dict(E) { S S }", "struct S { D D optional }")
 	f("", "struct R root { D D }", "struct D dict(D) { A []S }", "struct S { D D }")
 	f("", "struct R root { D D }", "struct D dict(D) { O O }", "oneof O { S S }", "struct S { D D }")
+}
+
+// TestGenerateComments: characters that Go does not allow in comments are left out.
+func TestGenerateComments(t *testing.T) {
+	s, err := idl.Parse("a.stef", []byte("package a\n// The \ufefforder\x00.\nstruct R root { A uint64 }\n"))
+	require.NoError(t, err)
+	files, err := Generate(s, Options{Header: "Copy\ufeffright"})
+	require.NoError(t, err)
+	require.Contains(t, string(files[0].Content), "\n// The order.\n")
+	require.Contains(t, string(files[0].Content), "// Copyright\n")
 }
 
 func TestGenerateRefusesPackageNames(t *testing.T) {

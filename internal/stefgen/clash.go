@@ -22,6 +22,9 @@ func (p *plan) clashes(files []File) error {
 	for _, f := range files {
 		if names[f.Name] {
 			from, also := twoLongest(p.typesIn(fold(strings.TrimSuffix(f.Name, ".stef.go"))))
+			if f.Name == SchemaFile {
+				return from.refuse("%s would be generated into %s, the file with the text of the schema: rename %s", from, f.Name, from)
+			}
 			if fold(from.name) == fold(also.name) {
 				return from.refuse("%s and %s would be generated into the same file, %s: rename one of them", from, also, f.Name)
 			}
@@ -115,7 +118,7 @@ func fold(s string) string { return strings.ToLower(strings.ReplaceAll(s, "_", "
 
 // origins returns the parts of the schema that may be the source of a generated name. For a
 // method these are its type and the members of the type. For other names these are the types
-// whose names are in the generated name, and the members of these types.
+// whose names are in the generated name, and the members of these types whose constant it is.
 func (p *plan) origins(generated string) []origin {
 	typ, method, ok := strings.Cut(generated, ".")
 	if ok {
@@ -141,7 +144,8 @@ func (p *plan) origins(generated string) []origin {
 	for _, t := range p.types() {
 		rest, ok := strings.CutPrefix(fold(generated), fold(t.name))
 		for _, m := range p.membersOf(t.name) {
-			if m.size = len(t.name) + len(m.name); ok && m.of == t.name && strings.HasSuffix(rest, fold(m.name)) {
+			infix := map[string]string{"field": "field", "choice": "type"}[m.what]
+			if m.size = len(t.name) + len(m.name); ok && m.of == t.name && rest == infix+fold(m.name) {
 				list = append(list, m)
 			}
 		}

@@ -39,10 +39,13 @@ func (p *printer) If(condition bool, line string, args ...any) {
 
 // Doc prints a comment, which must begin with the name of the declaration that follows.
 func (p *printer) Doc(text string) {
-	for _, line := range strings.Split(strings.TrimSpace(text), "\n") {
+	for _, line := range strings.Split(strings.TrimSpace(legal.Replace(text)), "\n") {
 		p.P("%s", strings.TrimRight("// "+line, " "))
 	}
 }
+
+// legal removes the characters of UTF-8 that Go does not allow in comments.
+var legal = strings.NewReplacer("\ufeff", "", "\x00", "")
 
 type declaration struct{ name, typ string }
 
@@ -117,7 +120,7 @@ func (p *printer) File(pkg, source, header string) ([]byte, error) {
 	slices.SortFunc(std, byPath)
 	slices.SortFunc(own, byPath)
 	var f bytes.Buffer
-	if header = strings.TrimSpace(header); header != "" {
+	if header = strings.TrimSpace(legal.Replace(header)); header != "" {
 		for line := range strings.Lines(header) {
 			text := strings.TrimPrefix(strings.TrimPrefix(strings.TrimSpace(line), "//"), " ")
 			f.WriteString(strings.TrimRight("// "+text, " ") + "\n")
