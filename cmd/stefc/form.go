@@ -59,6 +59,20 @@ func checkForm(path string, base *schema.Schema, form *formFile) idl.Diagnostics
 	return c.list
 }
 
+// checkWhole checks the schema with the fields of the form: two valid files can exceed limits
+// together, or form a cycle. It returns the text of this schema, which the error refers to.
+func checkWhole(path string, base *schema.Schema, form *formFile) ([]byte, error) {
+	whole := schema.Extend(base, form.schema)
+	for _, e := range form.schema.Enums {
+		if find(base.Enums, func(own *schema.Enum) bool { return own.Name == e.Name }) == nil {
+			whole.Enums = append(slices.Clip(whole.Enums), e)
+		}
+	}
+	text := schema.Print(whole)
+	_, err := idl.Parse(path+" with "+form.path, text)
+	return text, err
+}
+
 func (c *formCheck) refuse(name string, pos schema.Pos, message string) {
 	c.list = append(c.list, idl.Diagnostic{Filename: c.form.path, Pos: pos, Width: utf8.RuneCountInString(name), Message: message})
 }

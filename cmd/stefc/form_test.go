@@ -4,6 +4,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"testing"
 
@@ -74,6 +75,34 @@ enum Color { Red = 1 }
 		"   3 | struct more { A bool }\n     |        ^~~~", head+"struct Order root { A more }\nstruct more { A bool }\n")
 	f("2:21: the schema generates Order.SetID twice in order.stef.go, for field Order.SetID and field Order.ID: rename one of them\n"+
 		"   2 | struct Order root { SetID uint64 }\n     |                     ^~~~~", head+"struct Order root { SetID uint64 }\n")
+}
+
+// TestRunRefusesWhole: the schema and the form are valid, but not the schema with the fields of the form.
+func TestRunRefusesWhole(t *testing.T) {
+	f := func(want, base, form string) {
+		t.Helper()
+		const head = "package com.example.shop\n"
+		stefc(t, head+base)
+		require.NoError(t, os.WriteFile("form.stef", []byte(head+form), 0o644))
+		code, stderr := again("-out", "gen", "-form", "form.stef", "shop.stef")
+		require.Equal(t, exitSchema, code, stderr)
+		require.Equal(t, "shop.stef with form.stef:"+want+"\n", stderr)
+		require.NoDirExists(t, "gen")
+	}
+	fields := func(letter string, n int) (list string) {
+		for i := range n {
+			list += fmt.Sprintf(" %s%d bool", letter, i)
+		}
+		return list
+	}
+	f("3:8: struct \"Order\" has 65 fields, the limit is 64: move some to a struct of their own\n   3 | struct Order root {\n     |        ^~~~~",
+		"struct Order root {"+fields("A", 40)+" }\n", "struct Order root {"+fields("B", 25)+" }\n")
+	f("8:7: oneof \"O\" has 256 choices, the limit is 255\n   8 | oneof O {\n     |       ^",
+		"struct Order root { O O }\noneof O {"+fields("A", 200)+" }\n", "struct Order root { P O }\noneof O {"+fields("B", 56)+" }\n")
+	f("5:16: dictionary \"D\" cannot hold values of type bytes: it holds values of type string, see line 4\n   5 |   B bytes dict(D)\n     |                ^",
+		"struct Order root { A string dict(D) }\n", "struct Order root { B bytes dict(D) }\n")
+	f("16:3: struct \"Item\" contains itself without end (Item.New, New.Item): make a field optional, or use an array\n  16 |   Item Item\n     |   ^~~~",
+		"struct Order root { A Item }\nstruct Item { A bool New New }\nstruct New { B bool }\n", "struct Order root { B bool }\nstruct Item { C bool }\nstruct New { Item Item }\n")
 }
 
 // TestRunAgainstFormOfNewRoot: -form has a root that the older schema lacks. The older

@@ -386,6 +386,10 @@ func parseMain(path string, src []byte, form *formFile, old *generated, o settin
 			render(stderr, list, form.src)
 			return nil, "", exitSchema
 		}
+		if whole, err := checkWhole(path, s, form); err != nil {
+			report(stderr, path, whole, err)
+			return nil, "", exitSchema
+		}
 	}
 	if slices.ContainsFunc(warnings, aboutReference) {
 		hint = fmt.Sprintf("stefc: -ignore %q hides the warnings about it\n", referenceImplementation)
