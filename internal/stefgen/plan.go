@@ -250,7 +250,7 @@ func (p *plan) visitAll() {
 		case schema.KindArray:
 			p.arrays = append(p.arrays, t)
 		}
-		p.cyclic[key(t)] = contains(t, key(t), map[string]bool{})
+		p.cyclic[key(t)] = contains(t, func(part *schema.Type) bool { return key(part) == key(t) }, map[string]bool{})
 		for _, part := range parts(t) {
 			visit(part)
 		}
@@ -265,20 +265,19 @@ func (p *plan) visitAll() {
 	}
 }
 
-// contains reports whether a value of t can contain a value of the type with the key want. The
+// contains reports whether a value of t can contain a composite value of a type that is wanted. The
 // value of t itself does not count.
-func contains(t *schema.Type, want string, seen map[string]bool) bool {
+func contains(t *schema.Type, wanted func(*schema.Type) bool, seen map[string]bool) bool {
 	for _, part := range parts(t) {
 		if !part.Kind.Composite() {
 			continue
 		}
-		k := key(part)
-		if k == want {
+		if wanted(part) {
 			return true
 		}
-		if !seen[k] {
+		if k := key(part); !seen[k] {
 			seen[k] = true
-			if contains(part, want, seen) {
+			if contains(part, wanted, seen) {
 				return true
 			}
 		}

@@ -7,13 +7,8 @@ import "github.com/otelstef/stef/stef-go/schema"
 
 // holdsShared reports whether a value of t can contain a shared value, at any depth. t itself
 // does not count.
-func (p *plan) holdsShared(t *schema.Type) bool {
-	for _, s := range p.structs {
-		if s.Dict != "" && contains(t, s.Name, map[string]bool{}) {
-			return true
-		}
-	}
-	return false
+func holdsShared(t *schema.Type) bool {
+	return contains(t, isDictStruct, map[string]bool{})
 }
 
 func structType(s *schema.Struct) *schema.Type {
@@ -27,7 +22,7 @@ func structType(s *schema.Struct) *schema.Type {
 // sharedKept returns what the comment of CopyFrom of a oneof or multimap says about shared
 // values.
 func (p *plan) sharedKept(t *schema.Type) string {
-	if p.holdsShared(t) {
+	if holdsShared(t) {
 		return " Shared values are shared, not copied."
 	}
 	return ""
@@ -35,13 +30,13 @@ func (p *plan) sharedKept(t *schema.Type) string {
 
 // unshareHint prints the end of the comment of CopyFrom.
 func (p *plan) unshareHint(pr *printer, t *schema.Type, recv string) {
-	pr.If(p.holdsShared(t), "//\n// Call Unshare before a goroutine with another writer gets "+recv+".")
+	pr.If(holdsShared(t), "//\n// Call Unshare before a goroutine with another writer gets "+recv+".")
 }
 
 // printUnshare prints the method Unshare of a type that can contain shared values. body
 // prints its statements.
 func (p *plan) printUnshare(pr *printer, t *schema.Type, recv string, body func()) {
-	if !p.holdsShared(t) {
+	if !holdsShared(t) {
 		return
 	}
 	pr.P("")
@@ -56,7 +51,7 @@ func (p *plan) printUnshare(pr *printer, t *schema.Type, recv string, body func(
 // no shared values.
 func (p *plan) unshare(t *schema.Type, x string) string {
 	switch {
-	case !p.holdsShared(t):
+	case !holdsShared(t):
 		return ""
 	case t.Kind == schema.KindArray:
 		return "for i := range " + x + ".Len() {\n" + x + ".At(i).Unshare()\n}"
