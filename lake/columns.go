@@ -106,7 +106,7 @@ func (a *attributesIn) set(i int, dst pcommon.Map) error {
 	}
 	letters := a.types.at(i)
 	if letters != "" && len(letters) != n {
-		return invalid(a.name, "%d attributes, but %s_types has %d letters: edit the letters, too, or set them to null, which makes all values text", n, a.name, len(letters))
+		return invalid(a.name, "the number of attributes is %d, but that of letters in %s_types is %d: edit the letters, too, or set them to null, which makes all values text", n, a.name, len(letters))
 	}
 	var b xpdata.MapBuilder
 	b.EnsureCapacity(n)

@@ -143,7 +143,7 @@ func TestReplacedAttributes(t *testing.T) {
 			require.ErrorIs(t, err, lake.ErrCorrupt)
 			require.EqualError(t, err, want)
 		}
-		f2("sii", "lake: row 5, column attributes: 2 attributes, but attributes_types has 3 letters: edit the letters, too, or set them to null, which makes all values text")
+		f2("sii", "lake: row 5, column attributes: the number of attributes is 2, but that of letters in attributes_types is 3: edit the letters, too, or set them to null, which makes all values text")
 		f2("sz", "lake: row 5, column attributes_types: unknown letter 'z': use s, i, d, b, x, a, m or n, or set the letters to null")
 	})
 }
