@@ -31,7 +31,7 @@ func main() {
 		// is blocked in a read, or this is the second signal.
 		for <-stop; interrupt.Deliver(); <-stop {
 		}
-		temps.Abort()
+		cli.PrintInterrupted(os.Stderr, os.Args[1:], temps.Abort())
 		os.Exit(cli.ExitInterrupted)
 	}()
 	os.Exit(cli.Run(os.Args[1:], cli.Env{

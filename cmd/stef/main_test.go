@@ -6,6 +6,7 @@
 package main
 
 import (
+	"bytes"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -104,6 +105,8 @@ func TestInterrupt(t *testing.T) {
 	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
 		dir := t.TempDir()
 		cmd := program(t, "convert", "-", filepath.Join(dir, "out.stef"))
+		var stderr bytes.Buffer
+		cmd.Stderr = &stderr
 		in, err := cmd.StdinPipe()
 		require.NoError(t, err)
 		require.NoError(t, cmd.Start())
@@ -116,6 +119,7 @@ func TestInterrupt(t *testing.T) {
 		require.ErrorAs(t, cmd.Wait(), &exit)
 		require.Equal(t, 130, exit.ExitCode())
 		require.Empty(t, list(t, dir))
+		require.Equal(t, "stef convert: interrupted; nothing was written to "+filepath.Join(dir, "out.stef")+"\n", stderr.String())
 	}
 }
 

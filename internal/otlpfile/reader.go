@@ -174,6 +174,9 @@ func (r *Reader) guess() error {
 			if cut := r.cutAtStart(head); cut != nil {
 				return cut
 			}
+			if start := bytes.TrimSpace(head); r.format == JSON && len(start) > 0 && start[0] != '{' {
+				return r.at(piece{}, corrupt("%q is not the start of a message", start[0]))
+			}
 			return r.at(piece{}, fmt.Errorf("%w: %s", ErrSignal, r.whyNoSignal(head)))
 		}
 	}

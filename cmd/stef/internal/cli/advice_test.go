@@ -63,6 +63,7 @@ func TestAdvice(t *testing.T) {
 	f(cli.ExitUsage, "put {signal} into the name of OUT", "convert", both, out+".stef")
 	// The summary has no ratio, because the output omits a signal of the input.
 	_, stderr := mustRun(t, nil, "convert", "--signal", "logs", both, filepath.Join(dir, "logs.stef"))
+	require.Regexp(t, ` with logs, in all [0-9,]+ bytes`, strings.Split(stderr, "\n")[0])
 	require.NotContains(t, stderr, "ratio")
 	require.NotContains(t, stderr, "warning")
 	_, stderr = mustRun(t, nil, "convert", filepath.Join(dir, "logs.stef"), filepath.Join(dir, "logs.json"))

@@ -8,6 +8,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -207,7 +208,19 @@ func (o *opener) oneFile(command string, args []string) error {
 	default:
 		return usagef("unexpected argument %q: expected only FILE; stef convert FILE... all.stef combines files of one signal", args[1])
 	}
-	return files(args, "FILE")
+	if err := files(args, "FILE"); err != nil {
+		return err
+	}
+	return notFolder(args[0])
+}
+
+// notFolder refuses a folder as the only input of a command. The error of file.Open suggests a pattern,
+// which can match several files: the second one would be the output of repair.
+func notFolder(name string) error {
+	if info, err := os.Stat(name); name != "-" && err == nil && info.IsDir() {
+		return &file.Error{Name: name, Err: errors.New("is a folder; name one file in it")}
+	}
+	return nil
 }
 
 // files checks the number of non-flag arguments.

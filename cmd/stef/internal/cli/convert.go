@@ -300,7 +300,7 @@ func (c *conversion) one(env *Env, o convert.Options, inName, outName string, sk
 		err = guarded.cause(err)
 	}
 	if err == nil && !skipEmpty && res.Root == nil {
-		err = &file.ContentError{Name: in.Name, Err: errors.New("the file has no items")}
+		err = noItems([]string{in.Name})
 	}
 	if err == nil && !(skipEmpty && res.Items+res.Skipped == 0) {
 		err = refusal
@@ -362,7 +362,11 @@ func notesOf(w io.Writer, res *convert.Result) {
 // summarise prints what was converted. If printing fails, the conversion still
 // succeeds.
 func (d *done) summarise(w io.Writer, took time.Duration) {
-	fmt.Fprintf(w, "%s: %s, %s, %s\n", d.in.Name, d.res.From, parts(d.res.From, d.res.PartsIn), contentOf(d.in))
+	content := ", " + contentOf(d.in)
+	if len(d.res.Others) > 0 {
+		content = fmt.Sprintf(" with %s, in all %s", d.res.Root.Signal, contentOf(d.in))
+	}
+	fmt.Fprintf(w, "%s: %s, %s%s\n", d.in.Name, d.res.From, parts(d.res.From, d.res.PartsIn), content)
 	compared := ""
 	if sameItems(d.res) {
 		compared = ratio(d.in.Content(), d.out.Written())

@@ -202,19 +202,32 @@ func TestSkipsFilesCutAtTheStart(t *testing.T) {
 			}
 			stderr := mustSkip(t, nil, "--force", "-q", cut, m.json, m.path("skipped-{signal}.stef"))
 			require.Equal(t, 1, strings.Count(stderr, "not complete: "+cut+": "), stderr)
+			if n == 4 || n == 19 { // the bytes of the cut input do not count, neither alone nor in the ratio
+				_, whole := mustRun(t, nil, "convert", "--force", m.json, m.json, m.path("skipped.stef"))
+				_, size, _ := strings.Cut(strings.Split(whole, "\n")[0], ", ")
+				_, ratio, _ := strings.Cut(strings.Split(whole, "\n")[1], " bytes")
+				for _, out := range []string{"skipped.stef", "skipped-{signal}.stef"} {
+					stderr := mustSkip(t, nil, "--force", cut, m.json, m.json, m.path(out))
+					require.Contains(t, stderr, "3 files, "+size+"\n")
+					require.Contains(t, stderr, " bytes"+ratio)
+				}
+			}
 			code, _, stderr := run(nil, "convert", "--skip", cut, m.path("out.stef"))
 			require.Equal(t, cli.ExitData, code, stderr)
 			require.Contains(t, stderr, "unexpected EOF")
 		}
 	}
+	code, _, stderr := run(nil, "convert", "--skip", m.path("cut-a.stef"), m.file("tiny.stef", []byte("STE")), m.path("out.stef"))
+	require.Equal(t, cli.ExitData, code, stderr)
+	require.Contains(t, stderr, "\nstef convert: the files have no items\n")
 	m.fails(cli.ExitData, "cut.json: otlp-json byte 0: the file ends before it names its signal: unexpected EOF", "convert", m.file("cut.json", []byte(`{"resou`)), m.path("out.stef"))
 	m.fails(cli.ExitData, "a.zst: zstd: the file is cut inside its header, so nothing of it can be read: unexpected EOF", "cat", m.file("a.zst", []byte{0x28, 0xb5, 0x2f}))
 
 	readme, csv, other := m.file("README", []byte("# Shop\n")), m.file("a.csv", []byte("a,b\n1,2\n")), m.file("other.json", []byte(`{"a":1`))
-	code, _, stderr := run(nil, "convert", "--skip", m.json, readme, m.path("nowhere"), csv, m.path("out.stef"))
+	code, _, stderr = run(nil, "convert", "--skip", m.json, readme, m.path("nowhere"), csv, m.path("out.stef"))
 	require.Equal(t, cli.ExitIO, code)
 	require.Regexp(t, "^stef convert: .*README: the content has none of .*\nstef convert: .*nowhere: open: no such file or directory\nstef convert: .*a.csv: the content has none of .*\n$", stderr)
-	m.fails(cli.ExitData, "other.json: otlp-json byte 0: signal: the file is JSON, but not OTLP: it has no resourceMetrics, resourceSpans or resourceLogs", "convert", "--skip", m.json, other, m.path("out.stef"))
+	m.fails(cli.ExitData, "other.json: otlp-json byte 0: the file is JSON, but not OTLP: it has no resourceMetrics, resourceSpans or resourceLogs", "convert", "--skip", m.json, other, m.path("out.stef"))
 }
 
 // A file whose messages are compressed alone does not have the lines of its content.

@@ -89,7 +89,7 @@ func (c *conversion) each(env *Env, o convert.Options, inName, outName string) e
 		empty, err = false, cmp.Or(err, lost(d.res))
 	}
 	if empty {
-		return &file.ContentError{Name: inName, Err: errors.New("the file has no items")}
+		return noItems([]string{inName})
 	}
 	return err
 }

@@ -6,6 +6,9 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
+	"strings"
 	"sync"
 )
 
@@ -29,6 +32,20 @@ func (i *Interrupt) Deliver() bool {
 	i.end(errInterrupted)
 	i.end = nil
 	return true
+}
+
+// PrintInterrupted prints that an interrupt ended a command that writes a file, and what became of its
+// output. unfinished are the names of the outputs whose temporary files were removed. It prints nothing
+// for other commands.
+func PrintInterrupted(w io.Writer, args, unfinished []string) {
+	if len(args) == 0 || args[0] != convertCommand.name && args[0] != repairCommand.name {
+		return
+	}
+	output := "a pipe, a device or standard output may hold a part of the output"
+	if len(unfinished) > 0 {
+		output = "nothing was written to " + strings.Join(unfinished, ", ")
+	}
+	fmt.Fprintf(w, "stef %s: %v; %s\n", args[0], errInterrupted, output)
 }
 
 // interruptible returns a context that ends with the first interrupt. Call stop

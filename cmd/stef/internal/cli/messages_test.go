@@ -133,6 +133,12 @@ func TestMessages(t *testing.T) {
 			if i > 0 {
 				whole, _ := mustRun(t, nil, "cat", out)
 				require.Equal(t, whole, stdout)
+				want, _ := mustRun(t, nil, "stat", out)
+				code, report, _ := run(nil, "stat", in)
+				require.Equal(t, cli.ExitData, code)
+				damaged := fmt.Sprintf("damaged      the last %s bytes of the file are lost\n", figure.Grouped(cut-ends[i]))
+				require.Contains(t, report, damaged)
+				require.Equal(t, want, strings.Replace(report, damaged, "", 1))
 			}
 		}
 	}

@@ -449,6 +449,13 @@ func TestMistakesOfFiles(t *testing.T) {
 		m.fails(cli.ExitUsage, "the name of a file is empty: is a variable of the shell not set?", args...)
 	}
 	m.fails(cli.ExitIO, "tele: is a folder; name its files: tele"+string(filepath.Separator)+"*", "convert", m.folder("tele"), out)
+	for _, args := range [][]string{{"stat", m.dir}, {"inspect", m.dir}, {"repair", m.dir, out}} {
+		m.fails(cli.ExitIO, m.dir+": is a folder; name one file in it", args...)
+	}
+	for _, text := range []string{"a,b\n", " [1]", "STEX"} {
+		m.fails(cli.ExitData, "x.csv: otlp-json byte 0: corrupt: '"+strings.TrimSpace(text)[:1]+"' is not the start of a message", "convert", "--from", "otlp-json", m.file("x.csv", []byte(text)), out)
+	}
+	m.fails(cli.ExitUsage, "shop.stef: it is a schema, not a stream; stef cat --schema shop.stef FILE prints records of this schema", "convert", m.file("shop.stef", []byte("package shop\n")), out)
 	m.fails(cli.ExitUsage, `unexpected argument "b": expected only FILE; stef convert FILE... all.stef combines files of one signal`, "stat", m.metrics, "b")
 	m.fails(cli.ExitUsage, `unexpected argument "b": expected only FILE; run stef stat once for each file`, "stat", "--schema", "game.stef", m.metrics, "b")
 	m.fails(cli.ExitUsage, `unexpected argument "b": expected only FILE; run stef inspect once for each file`, "inspect", "--schema", "game.stef", m.metrics, "b")

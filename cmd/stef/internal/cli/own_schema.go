@@ -74,16 +74,6 @@ func (o *opener) repeated() string {
 // isStream reports whether a file begins as a STEF stream.
 func isStream(head []byte) bool { return bytes.HasPrefix(head, []byte("STEF")) }
 
-// isSchema reports whether a file begins as a schema: with its package, after comments.
-func isSchema(head []byte) bool {
-	for line := range strings.Lines(string(head)) {
-		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "//") {
-			return strings.HasPrefix(line, "package ")
-		}
-	}
-	return false
-}
-
 // check returns an error if a file is of a kind that the command does not read.
 func (s *opened) check() error {
 	if err := checkStream(s.Input); err != nil {
@@ -121,7 +111,7 @@ func checkStream(in *file.Input) error {
 	if err != nil || isStream(head) {
 		return nil // a later read reports the error
 	}
-	if head, err = in.Peek(4 << 10); err == nil && isSchema(head) {
+	if head, err = in.Peek(4 << 10); err == nil && convert.IsSchema(head) {
 		return convert.Misfit("it is a schema, not a stream; are the two swapped? A schema is the argument of --schema")
 	}
 	return nil

@@ -45,6 +45,9 @@ encoding: stef_encoding, it keeps the whole messages in the same way.
 			if err := files(args, "IN", "OUT"); err != nil {
 				return err
 			}
+			if err := notFolder(args[0]); err != nil {
+				return err
+			}
 			if err := o.prepare(); err != nil {
 				return err
 			}

@@ -203,6 +203,9 @@ func (c *replayer) run(env *Env, names []string) error {
 		}
 		fmt.Fprintf(env.Stderr, "sent %s in %s to %s over %s in %s: %s items a second\n", figure.Count(counts.Items, "item"), batches, c.endpoint, c.protocol, figure.Seconds(took), rate(counts.Items, took))
 	}
+	if counts.Items == 0 && err == nil {
+		fmt.Fprintf(env.Stderr, "sent 0 items: the input has none\n")
+	}
 	if counts.Items == 0 && errors.Is(err, errInterrupted) {
 		fmt.Fprintf(env.Stderr, "%s accepted no items\n", c.endpoint)
 	}

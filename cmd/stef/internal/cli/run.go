@@ -132,11 +132,11 @@ type ownRecords struct {
 // Unwrap returns the error without the flags.
 func (e *ownRecords) Unwrap() error { return e.error }
 
-// plainText is the text of an error without package names, which mean nothing to
-// users of the program.
+// plainText is the text of an error without the names of packages and of otlpfile.ErrSignal, which mean
+// nothing to users of the program.
 func plainText(err error) string {
 	text := err.Error()
-	for _, name := range []string{"otlpfile: ", "stefpdata: ", "stef: ", "annotate: ", "lake: "} {
+	for _, name := range []string{"otlpfile: ", "stefpdata: ", "stef: ", "annotate: ", "lake: ", "signal: "} {
 		text = strings.ReplaceAll(text, ": "+name, ": ")
 		text = strings.TrimPrefix(text, name)
 	}

@@ -22,8 +22,8 @@ import (
 type merged struct {
 	out     *file.Output
 	res     *convert.Result
-	content int64 // bytes of the inputs, uncompressed
-	plain   bool  // whether the stream is not compressed
+	content []int64 // bytes of each input, uncompressed; 0 if nothing of it was converted
+	plain   bool    // whether the stream is not compressed
 }
 
 // several converts files of one signal into one file.
@@ -37,16 +37,16 @@ func (c *conversion) several(env *Env, o convert.Options, inNames []string, outN
 	res := m.res
 	if res.Root == nil {
 		warn(env.Stderr, res)
-		return &file.ContentError{Name: inNames[0], Err: errors.New("the files have no items")}
+		return noItems(inNames)
 	}
 	if err := m.out.Commit(); err != nil {
 		return err
 	}
 	if !c.quiet {
-		fmt.Fprintf(env.Stderr, "%s files, %s bytes\n", figure.Grouped(len(inNames)), figure.Grouped(m.content))
+		fmt.Fprintf(env.Stderr, "%s files, %s bytes\n", figure.Grouped(len(inNames)), figure.Grouped(contentOfAll(m)))
 		compared := ""
 		if sameItems(res) {
-			compared = ratio(m.content, m.out.Written())
+			compared = ratio(contentOfAll(m), m.out.Written())
 		}
 		m.output(env, compared)
 		closing(env.Stderr, res, time.Since(begin))
@@ -66,10 +66,31 @@ func (m *merged) output(env *Env, more string) {
 	asRequests(env.Stderr, m.out.Name, m.out.Written(), m.res, m.plain)
 }
 
+// contentOfAll returns how many bytes of the inputs were converted. Conversions of the same inputs to
+// different signals convert different parts of a cut input.
+func contentOfAll(all ...*merged) (n int64) {
+	for i := range all[0].content {
+		most := int64(0)
+		for _, m := range all {
+			most = max(most, m.content[i])
+		}
+		n += most
+	}
+	return n
+}
+
+// noItems returns the error of inputs without items.
+func noItems(names []string) error {
+	if len(names) > 1 {
+		return errors.New("the files have no items")
+	}
+	return &file.ContentError{Name: names[0], Err: errors.New("the file has no items")}
+}
+
 // merge converts files of one signal into one file. The caller must commit or discard the
 // output.
 func (c *conversion) merge(env *Env, o convert.Options, inNames []string, outName string) (_ *merged, err error) {
-	m := &merged{plain: o.Compression == stef.None && otlpfile.CompressionOf(outName) == otlpfile.None}
+	m := &merged{content: make([]int64, len(inNames)), plain: o.Compression == stef.None && otlpfile.CompressionOf(outName) == otlpfile.None}
 	if m.out, err = c.create(env, inNames[0], outName); err != nil {
 		return nil, err
 	}
@@ -85,7 +106,7 @@ func (c *conversion) merge(env *Env, o convert.Options, inNames []string, outNam
 		stop()
 		stop = func() {}
 		if last != nil {
-			m.content += last.Content()
+			m.content[i-1] = last.Content()
 		}
 		if i == len(inNames) {
 			return nil, false, nil
@@ -143,7 +164,7 @@ func (c *conversion) severalBySignal(env *Env, o convert.Options, inNames []stri
 		}
 	}
 	if !c.quiet && len(written) > 0 {
-		fmt.Fprintf(env.Stderr, "%s, %s bytes\n", figure.Count(len(inNames), "file"), figure.Grouped(written[0].content))
+		fmt.Fprintf(env.Stderr, "%s, %s bytes\n", figure.Count(len(inNames), "file"), figure.Grouped(contentOfAll(written...)))
 	}
 	size := int64(0)
 	for _, m := range written {
@@ -175,13 +196,13 @@ func (c *conversion) severalBySignal(env *Env, o convert.Options, inNames []stri
 	if !c.quiet && len(written) > 0 {
 		compared := ""
 		if skipped == 0 {
-			compared = ratio(written[0].content, size)
+			compared = ratio(contentOfAll(written...), size)
 		}
 		fmt.Fprintf(env.Stderr, "%s, %s bytes%s in %s\n", figure.Count(len(written), "file"), figure.Grouped(size), compared, figure.Seconds(time.Since(begin)))
 	}
 	warn(env.Stderr, &told)
 	if len(written) == 0 {
-		return &file.ContentError{Name: inNames[0], Err: errors.New("the files have no items")}
+		return noItems(inNames)
 	}
 	for _, m := range written {
 		warnOf(env.Stderr, m.out.Name, m.res)

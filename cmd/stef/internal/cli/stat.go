@@ -45,7 +45,8 @@ have it. The columns of the fields that it replaces are empty.
 
 For a file of OTLP, Parquet or Arrow stat reports on the stream that stef convert makes
 of it. For a stream that is cut or damaged it reports on the whole frames before the
-damage, says how much is lost and exits with 1; stef repair copies these frames.
+damage, says how much is lost and exits with 1; stef repair copies these frames. Of a
+cut file of messages it reports on the whole messages in the same way.
 
 A dictionary has the number of entries sent, the most it held at a time, the bytes of
 their texts, and how often an entry was referred to. A record that repeats the value of
@@ -73,7 +74,7 @@ the previous one needs no reference and counts none.
 // report prints the report of a file. For a damaged stream it reports the
 // frames before the damage.
 func report(env *Env, o *opener, name string, options stat.Options) error {
-	in, err := o.open(env, name, convert.Options{Compression: stef.Zstd, Requests: true})
+	in, err := o.open(env, name, convert.Options{Compression: stef.Zstd, Requests: true, WholeMessages: true})
 	if err != nil {
 		return err
 	}
@@ -102,6 +103,12 @@ func report(env *Env, o *opener, name string, options stat.Options) error {
 		rep.Source = res.From.String()
 		asOTLP = res.Requests
 		notesOf(env.Stderr, res)
+		for _, err = range res.Files { // a file of messages that is cut
+			rep.Whole.Damage, rep.Whole.Cut, rep.DamageText = err, true, message(err)
+			if bad := (*file.ContentError)(nil); errors.As(err, &bad) {
+				rep.Whole.Lost = bad.Read - in.Content()
+			}
+		}
 	}
 	if asOTLP != nil && asOTLP.Items == rep.Records { // both figures are about the same items
 		rep.Requests, rep.OTLP, rep.OTLPZstd = asOTLP.N, asOTLP.Plain, asOTLP.Zstd

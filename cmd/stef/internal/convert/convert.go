@@ -100,6 +100,9 @@ type Options struct {
 	// Skip omits and counts items that cannot be converted, instead of
 	// returning an error.
 	Skip bool
+	// WholeMessages converts a file of format stef-parts that is cut, up to its last whole message.
+	// Result.Files then has the error.
+	WholeMessages bool
 	// Requests makes a conversion between OTLP and a stream measure the OTLP
 	// side, request by request.
 	Requests bool
@@ -177,13 +180,19 @@ type SkippedSignal struct {
 // cut handles the error at the place where the only input is cut. If Skip is set and the input
 // has items before the cut, cut records err in Files and returns true: the conversion succeeds.
 func (r *Result) cut(o *Options, err error, items uint64) bool {
-	if !o.Skip || items == 0 || !isCut(err) {
+	messages := o.WholeMessages && o.From == STEFParts
+	if !(o.Skip || messages) || items == 0 || !isCut(err) {
 		return false
 	}
 	if whole, ok := wholeBytes(err); ok {
 		o.input.Keep(whole)
 	}
-	r.Files = append(r.Files, o.input.Blame(fmt.Errorf("%w"+BeginConverted, err)))
+	if messages {
+		err = recoverable(o, err)
+	} else {
+		err = fmt.Errorf("%w"+BeginConverted, err)
+	}
+	r.Files = append(r.Files, o.input.Blame(err))
 	return true
 }
 
@@ -361,12 +370,25 @@ func (o *Options) Guess(in *file.Input) (Format, error) {
 		return Unknown, &file.ContentError{Name: in.Name, Err: errors.New("these are records printed by stef cat, which no command reads: use the file that stef cat read")}
 	}
 	if f == Unknown {
+		if IsSchema(head) {
+			return Unknown, &file.ContentError{Name: in.Name, Err: Misfit("it is a schema, not a stream; stef cat --schema %s FILE prints records of this schema", in.Name)}
+		}
 		if inner := file.PackedHead(head); inner != "" && in.Packed != "" {
 			return Unknown, &file.ContentError{Name: in.Name, Err: fmt.Errorf("it is compressed twice (%s inside of %s): decompress one layer, such as %s -dc FILE | stef convert - OUT", inner, in.Packed, in.Packed)}
 		}
 		return Unknown, &file.ContentError{Name: in.Name, Err: fmt.Errorf("the content has none of the formats %s; %s", FormatNames, file.Likeness(head))}
 	}
 	return f, nil
+}
+
+// IsSchema reports whether a file begins as a schema: with its package, after comments.
+func IsSchema(head []byte) bool {
+	for line := range strings.Lines(string(head)) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "//") {
+			return strings.HasPrefix(line, "package ")
+		}
+	}
+	return false
 }
 
 // unpackMore extends the error of a compressed file that is cut in its first block. This tool returns

@@ -251,6 +251,7 @@ func (c *joined) omit(in *file.Input, err error) bool {
 			in.Keep(whole)
 		}
 		if c.items == 0 {
+			in.Keep(0)
 			err = fmt.Errorf("%w"+NothingConverted, err)
 			break
 		}

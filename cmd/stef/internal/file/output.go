@@ -11,6 +11,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 )
 
@@ -18,8 +19,8 @@ import (
 // none. It is safe for concurrent use: a signal handler may remove a file that
 // the command is still writing.
 type Temps struct {
-	mu    sync.Mutex // held while a file or folder is made, so that Abort also removes it
-	paths map[string]bool
+	mu    sync.Mutex        // held while a file or folder is made, so that Abort also removes it
+	paths map[string]string // name of the output that each becomes, or "" if it becomes none
 }
 
 // Remove removes all temporary files and folders.
@@ -31,10 +32,17 @@ func (t *Temps) Remove() {
 
 // Abort is Remove for a signal handler that ends the process next. Each later use of t or of an
 // unfinished Output blocks, so that the command neither makes another file nor reports a removed
-// file as an error.
-func (t *Temps) Abort() {
+// file as an error. Abort returns the names of the unfinished outputs, sorted.
+func (t *Temps) Abort() (outputs []string) {
 	t.mu.Lock()
+	for _, name := range t.paths {
+		if name != "" {
+			outputs = append(outputs, name)
+		}
+	}
 	t.removeAll()
+	slices.Sort(outputs)
+	return outputs
 }
 
 func (t *Temps) removeAll() {
@@ -44,20 +52,20 @@ func (t *Temps) removeAll() {
 	t.paths = nil
 }
 
-func (t *Temps) add(path string) {
+func (t *Temps) add(path, output string) {
 	if t.paths == nil {
-		t.paths = map[string]bool{}
+		t.paths = map[string]string{}
 	}
-	t.paths[path] = true
+	t.paths[path] = output
 }
 
-// open creates a temporary file. The error is fs.ErrExist if the path exists.
-func (t *Temps) open(path string) (*os.File, error) {
+// open creates a temporary file of an output. The error is fs.ErrExist if the path exists.
+func (t *Temps) open(path, output string) (*os.File, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err == nil {
-		t.add(path)
+		t.add(path, output)
 	}
 	return f, err
 }
@@ -70,7 +78,7 @@ func (t *Temps) Folder() (string, error) {
 	if err != nil {
 		return "", &Error{os.TempDir(), err}
 	}
-	t.add(dir)
+	t.add(dir, "")
 	return dir, nil
 }
 
@@ -90,7 +98,7 @@ var errAppeared = errors.New("another program created the file in the meantime; 
 func (t *Temps) rename(path, name string, replace bool) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !t.paths[path] {
+	if _, ok := t.paths[path]; !ok {
 		return fs.ErrNotExist // a signal handler removed it first
 	}
 	if !replace {
@@ -181,7 +189,7 @@ func (o *Output) begin(path string, mode fs.FileMode) error {
 	dir, base := filepath.Split(path)
 	for try := 0; ; try++ {
 		temp := filepath.Join(dir, fmt.Sprintf(".%s.%08x.tmp", base, rand.Uint32()))
-		f, err := o.temps.open(temp)
+		f, err := o.temps.open(temp, o.Name)
 		if errors.Is(err, fs.ErrExist) && try < 100 {
 			continue
 		}
