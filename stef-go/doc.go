@@ -49,7 +49,8 @@
 // is replaced. So the text must not alias memory that the program reuses. Dictionaries
 // copy the text that they keep.
 //
-// Modified returns a set of bits: the fields of a value that changed. In a writer's
+// Modified returns a set of bits: the fields of a value that may have changed. A field
+// without its bit did not change; a field with its bit may have an equal value. In a writer's
 // record these are the changes since the last Write, in a reader's record the
 // changes that the last Next made. The bits of an inner value are valid only if its
 // field is also modified in the outer value; a value that was not touched keeps its

@@ -184,9 +184,10 @@ func WithSchemaCheck(check func(wire schema.WireSchema) error) WriterOption {
 	}
 }
 
-// WithUserData adds pairs to the variable header: at most MaxUserDataPairs pairs, with at
+// WithUserData sets the pairs of the variable header: at most MaxUserDataPairs pairs, with at
 // most MaxUserDataBytes in a key or a value. They are written in the order of their
-// keys. Default none.
+// keys. The map is copied when the writer is created, and the last such option counts.
+// Default none.
 func WithUserData(pairs map[string]string) WriterOption {
 	return func(c *config.Writer) error {
 		if len(pairs) > MaxUserDataPairs {

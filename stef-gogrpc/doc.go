@@ -77,7 +77,8 @@
 //	example_test.go                 sends with a Stream; certificates at both ends, credentials per stream
 //
 // Addresses, TLS, credentials, interceptors, keepalive and load balancing are options
-// of the caller's grpc.ClientConn and grpc.Server. STEF has its own compression
+// of the caller's grpc.ClientConn and grpc.Server. Check tokens in a grpc.StreamInterceptor:
+// clients then learn that the server refuses them before a stream opens. STEF has its own compression
 // (stef.WithCompression). A Server refuses streams whose messages gRPC compresses,
 // because gRPC decompresses a message before any limit can count it. For trusted clients,
 // WithCompressedMessages allows such streams. A gRPC server for unknown clients should

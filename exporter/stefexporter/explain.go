@@ -147,6 +147,8 @@ func (c *Config) explainAfter(err error, worked map[string]bool) error {
 	case a == nil && !strings.HasPrefix(text, noStream) && !strings.HasPrefix(text, onStream) && !strings.HasPrefix(text, otlpFailed):
 		return err // the error does not concern the peer
 	case a == nil:
+	case a.open && stefgrpc.FromStatus(err).Kind == stefgrpc.KindAuth:
+		hint = " answered: its next hop refuses its credentials, or it checks credentials after it has opened the stream: see its log, and check auth and headers"
 	case a.open && refusesAll(err) || matchOf(text) != nil:
 		hint = " answered: this is its own error, see the log of that Collector"
 	default:

@@ -136,7 +136,7 @@ func TestExplainAnswers(t *testing.T) {
 	f("", of(codes.ResourceExhausted, "STEF stream: limit: stream of Logs to 10.0.0.1:4320, none of 1 sent record acknowledged: "+chunk, true), plain)
 
 	f("", of(codes.Unauthenticated, "who?", false), ": the peer refuses the credentials")
-	f("", of(codes.Unauthenticated, "who?", true), own)
+	f("", of(codes.Unauthenticated, "who?", true), " answered: its next hop refuses its credentials, or it checks credentials after it has opened the stream: see its log, and check auth and headers)")
 	f("", of(codes.Unimplemented, "unknown service", false), ": the peer has neither STEF nor OTLP")
 	f("", of(codes.Unimplemented, "unknown service", true), own)
 	c.Protocol = ProtocolOTLP

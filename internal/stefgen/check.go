@@ -67,6 +67,9 @@ func (p *plan) typeOfForm(name string) bool {
 // check refuses what the generated code cannot express, with an error for each part of the
 // schema. clashes finds names that become equal only when they are combined.
 func (p *plan) check() error {
+	if token.IsKeyword(p.options.Package) {
+		return refuse("", schema.Pos{}, "package %q is a keyword of Go: pass another name with -package", p.options.Package)
+	}
 	if !token.IsIdentifier(p.options.Package) {
 		return refuse("", schema.Pos{}, "%q is not a Go package name: pass one with -package", p.options.Package)
 	}

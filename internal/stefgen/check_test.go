@@ -135,7 +135,7 @@ func TestGenerateRefusesPackageNames(t *testing.T) {
 	}
 	f("c", "")
 	f("c_2", "")
-	f("func", `"func" is not a Go package name: pass one with -package`)
+	f("func", `package "func" is a keyword of Go: pass another name with -package`)
 	f("a-b", `"a-b" is not a Go package name: pass one with -package`)
 	f("a.b", `"a.b" is not a Go package name: pass one with -package`)
 	f("main", "programs cannot import a package main: pass another name with -package")

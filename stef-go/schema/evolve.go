@@ -260,7 +260,11 @@ func (c *comparison) structs(old, new *Struct) {
 		}
 		is, where := new.Fields[place], old.Name+"."+was.Name
 		if is.Name == was.Name && place != expected {
-			c.report(where, "was field %d and is field %d; new fields go to the end", i+1, place+1)
+			part := "field"
+			if new.Oneof {
+				part = "choice"
+			}
+			c.report(where, "was %s %d and is %[1]s %[3]d; new %[1]ss go to the end", part, i+1, place+1)
 		}
 		if was.Optional != is.Optional {
 			c.report(where, "was %s and is %s", optionality(was), optionality(is))

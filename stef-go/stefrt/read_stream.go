@@ -173,7 +173,7 @@ func (s *ReadStream) schemaError(err error, wire schema.WireSchema) error {
 // that readers assume if the stream announces none.
 func (s *ReadStream) Schema() schema.WireSchema { return slices.Clone(s.wire) }
 
-// UserData returns the user data of the stream.
+// UserData returns a copy of the user data of the stream, or nil if it has none.
 func (s *ReadStream) UserData() map[string]string { return maps.Clone(s.frame.Header().UserData) }
 
 // BufferedRecords returns the number of records that can be read without reading from the
