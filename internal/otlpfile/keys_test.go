@@ -112,8 +112,8 @@ func TestSecondFieldInProto(t *testing.T) {
 		for _, tag := range []byte{0x12, 0x12, 0x0a} {
 			message = string([]byte{tag, byte(len(message))}) + message
 		}
-		for _, more := range [][]ReaderOption{nil, {WithoutPdata(func(Signal) bool { return true })}} {
-			r, err := Open(strings.NewReader(message), Proto, Metrics, more...)
+		for signal, more := range map[Signal][]ReaderOption{SignalUnknown: nil, Metrics: {WithoutPdata(func(Signal) bool { return true })}} {
+			r, err := Open(strings.NewReader(message), Proto, signal, more...)
 			require.NoError(t, err)
 			_, err = r.Next()
 			r.Close()

@@ -60,7 +60,7 @@ func (w *walk) message(b []byte, base int, s *shape, level, depth int) *fault {
 			}
 			w.unknown++
 		}
-		if f.choice {
+		if f.choice && !w.cut { // a head only shows the signal
 			if chosen != "" {
 				return &fault{start, second(s.name, f.name, chosen)}
 			}
