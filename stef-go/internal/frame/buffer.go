@@ -19,9 +19,9 @@ const (
 	// does not occupy memory forever.
 	largestBuffer = 1<<largestBits - 1
 	largestBits   = 23
-	// smallerBits is how many bits fewer than a frame a buffer may have. The buffer of a writer
+	// smallerBits is how many bits fewer than n a buffer may have. The buffer of a writer
 	// holds compressed frames.
-	smallerBits = 4
+	smallerBits = 5
 )
 
 // largestKept is the size of the largest buffer that a reader or writer keeps for its next

@@ -132,7 +132,7 @@ func (w *Writer) Frame(flags stef.FrameFlags, records uint64, tree *column.Write
 	}
 	w.out = head
 	if first && size > smallestBuffer {
-		w.out = append(takeBuffer(size), head...)
+		w.out = append(takeBuffer(2*size), head...) // append makes buffers that are too large, up to twice
 		releaseBuffer(head)
 	}
 	if w.compression == stef.Zstd {

@@ -7,7 +7,10 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"math"
 	"math/rand/v2"
+	"runtime"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"testing"
@@ -469,4 +472,28 @@ func TestWriterLevelAuto(t *testing.T) {
 	write(w, small)
 	w.Close()
 	require.Equal(t, stream(stef.LevelFastest, small), second)
+}
+
+// The first frame of a stream gets the buffer of the last stream of such frames, also if append
+// made this buffer larger than the frame.
+func TestWriterBuffer(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // the collector empties the pool
+	tree := newTree()
+	for _, size := range []int{1000, 2040, 30_000, 60_000, 131_060} {
+		tree.fill(1, strings.Repeat("x", size))
+		w, err := frame.NewWriter(io.Discard, config(t, stef.WithCompression(stef.None)), new(frame.VarHeader))
+		require.NoError(t, err)
+		least := uint64(math.MaxUint64)
+		for range 40 { // the race detector sometimes empties the pool
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			require.NoError(t, w.Reset(io.Discard))
+			_, err := w.Frame(0, 1, &tree.WriteTree)
+			require.NoError(t, err)
+			w.Close()
+			runtime.ReadMemStats(&after)
+			least = min(least, after.TotalAlloc-before.TotalAlloc)
+		}
+		require.Less(t, least, uint64(size/2), size)
+	}
 }
