@@ -170,6 +170,7 @@ func TestCompatibleSchemas(t *testing.T) {
 	f("value []S", "value []O", "M.value: was of type array of struct S and is of type array of oneof O")
 	f("enum E { Zero = 0 }", "struct E { X bool }", "R.E: was of type enum E and is of type struct E")
 	f("Y R }", "}", "O: had 2 choices and has 1, without Y; choices cannot be removed, but may get other names")
+	f("Y R }", "Z bool Y R }", "O.Y: was choice 2 and is choice 3; new choices go to the end")
 	f("struct R root", "struct Z root { X bool } struct Y root { X bool } struct R", "R: is no root any more")
 	// One type becomes two, or two types become one: the wire schema counts each type once.
 	f("[]S }", "[]T } struct T dict(T) { X string dict(W) Y string }",
