@@ -209,10 +209,10 @@ func (e *env) headers(value, name string) map[string]string {
 		if !ok || err != nil || CheckHeader(key, text) != nil {
 			// The value may be a secret, so the report repeats only what is certainly a key.
 			shown := key + "=…"
-			if before, _, colon := strings.Cut(key, ":"); !ok {
+			if end := strings.IndexAny(key, ": "); !ok {
 				shown = "…"
-			} else if colon {
-				shown = before + "…"
+			} else if end >= 0 {
+				shown = key[:end] + "…"
 			}
 			e.ignore(name, shown, "key=value pairs, separated by commas")
 			continue
