@@ -243,19 +243,19 @@ var errNoSignal = corrupt("no field resourceMetrics, resourceSpans or resourceLo
 // checkJSON returns the signals that a message holds, bit n for signal n. It
 // also finds the errors that pdata does not report: invalid JSON after the part
 // that pdata reads, an empty name, at which pdata stops reading, and a message
-// without any known field.
-func checkJSON(text []byte) (signals uint8, err error) {
+// without any known field. twice is as in piece.
+func checkJSON(text []byte) (signals uint8, twice bool, err error) {
 	if !json.Valid(text) {
 		var v json.RawMessage
 		err := json.Unmarshal(text, &v)
 		if e := (*json.SyntaxError)(nil); errors.As(err, &e) {
-			return 0, &errAt{int(e.Offset), corrupt("%v", e)}
+			return 0, false, &errAt{int(e.Offset), corrupt("%v", e)}
 		}
-		return 0, corrupt("%v", err)
+		return 0, false, corrupt("%v", err)
 	}
-	names, empty := topNames(text)
+	names, twice, empty := topNames(text)
 	if empty >= 0 {
-		return 0, &errAt{empty, corrupt("a field without a name")}
+		return 0, false, &errAt{empty, corrupt("a field without a name")}
 	}
 	for s := Metrics; s <= Logs; s++ {
 		for _, name := range names {
@@ -265,21 +265,22 @@ func checkJSON(text []byte) (signals uint8, err error) {
 		}
 	}
 	if signals == 0 && len(names) > 0 {
-		return 0, fmt.Errorf("%w; the first is %q", errNoSignal, names[0])
+		return 0, false, fmt.Errorf("%w; the first is %q", errNoSignal, names[0])
 	}
-	return signals, nil
+	return signals, twice, nil
 }
 
 // topNames returns the field names of the outermost object of text, which must be valid JSON.
-// It keeps escapes. empty is the offset of an empty name at any depth, or -1 if there is none.
-func topNames(text []byte) (names []string, empty int) {
-	depth := 0
+// It keeps escapes. twice is set if an object at any depth has several names of isChoice. empty is
+// the offset of an empty name at any depth, or -1 if there is none.
+func topNames(text []byte) (names []string, twice bool, empty int) {
+	var chosen []bool // for each open object or array: whether it has a name of isChoice
 	for i := 0; i < len(text); i++ {
 		switch text[i] {
 		case '{', '[':
-			depth++
+			chosen = append(chosen, false)
 		case '}', ']':
-			depth--
+			chosen = chosen[:len(chosen)-1]
 		case '"':
 			start := i + 1
 			for i = start; text[i] != '"'; i++ {
@@ -291,14 +292,19 @@ func topNames(text []byte) (names []string, empty int) {
 				continue
 			}
 			if i == start {
-				return names, start
+				return names, twice, start
 			}
-			if depth == 1 {
+			if len(chosen) == 1 {
 				names = append(names, string(text[start:i]))
+			}
+			if isChoice(text[start:i]) {
+				last := len(chosen) - 1
+				twice = twice || chosen[last]
+				chosen[last] = true
 			}
 		}
 	}
-	return names, -1
+	return names, twice, -1
 }
 
 // lineOf returns the line of a message if the file seems to have one message per line,

@@ -112,7 +112,7 @@ type piece struct {
 	// signal n.
 	checked bool
 	signals uint8
-	// twice is set if checked JSON may have several fields of which OTLP allows one.
+	// twice is set if an object of valid JSON may have several fields of which OTLP allows one.
 	twice bool
 	// found is the signal that the content of the message shows. It is SignalUnknown if
 	// the content was not checked, or the message has no items.
@@ -354,7 +354,7 @@ type result struct {
 // several goroutines may call it.
 func (r *Reader) decode(p piece) (res result) {
 	if r.format == JSON {
-		if res.wanted, res.skipped, res.err = r.checkJSON(p); res.wanted && res.err == nil {
+		if res.wanted, res.skipped, res.err = r.checkJSON(&p); res.wanted && res.err == nil {
 			res.batch, res.unknown, res.err = r.wantedJSON(p)
 			res.items = res.err == nil && res.batch.Items() > 0
 		}
@@ -454,20 +454,20 @@ func (r *Reader) check(p piece) (unknown uint64, err error) {
 
 // checkJSON checks a message and reports whether it holds the signal of the
 // reader. It counts the items of other signals in it.
-func (r *Reader) checkJSON(p piece) (wanted bool, skipped [len(signalNames)]uint64, err error) {
+func (r *Reader) checkJSON(p *piece) (wanted bool, skipped [len(signalNames)]uint64, err error) {
 	signals := p.signals
 	if !p.checked {
-		if signals, err = checkJSON(p.body); err != nil {
-			return false, skipped, r.jsonError(p, r.notRead(), err)
+		if signals, p.twice, err = checkJSON(p.body); err != nil {
+			return false, skipped, r.jsonError(*p, r.notRead(), err)
 		}
 	}
 	for s := Metrics; s <= Logs; s++ {
 		switch {
 		case signals&(1<<s) == 0 || s == r.signal:
 		case !r.others:
-			return false, skipped, r.holds(p, s)
+			return false, skipped, r.holds(*p, s)
 		default:
-			b, err := r.unmarshalJSON(p, s)
+			b, err := r.unmarshalJSON(*p, s)
 			if err != nil {
 				return false, skipped, err
 			}
@@ -482,7 +482,7 @@ func (r *Reader) checkJSON(p piece) (wanted bool, skipped [len(signalNames)]uint
 // unknown fields. pdata finds unknown fields at no cost, but stops at the first unknown field.
 // findUnknown finds all unknown fields. It runs only after pdata has found the first in the file.
 func (r *Reader) wantedJSON(p piece) (b Batch, found unknownFields, err error) {
-	if p.twice || !p.checked {
+	if p.twice {
 		if bad := findSecond(r.signal, p.body); bad != nil {
 			return b, nil, r.jsonError(p, r.signal, bad)
 		}
