@@ -202,7 +202,8 @@ demo-files: ## Convert the recorded telemetry to files and back, and compare
 collector: ## Build the distribution, a Collector with STEF: bin/otelcol-stef
 	@mkdir -p .tmp/otelcol-stef bin
 	$(GO) tool -modfile=tools/builder/go.mod builder --config cmd/otelcol-stef/manifest.yaml
-	@cp .tmp/otelcol-stef/otelcol-stef bin/otelcol-stef
+	@# Replace the file, because a running program cannot be overwritten.
+	@cp .tmp/otelcol-stef/otelcol-stef bin/otelcol-stef.new && mv -f bin/otelcol-stef.new bin/otelcol-stef
 
 test-collector: collector ## Test processes of the distribution, under load and faults (E2E=regexp, STEF_LONG=1 at full length)
 	cd tools/telemetrygen && $(GO) build -o $(CURDIR)/bin/telemetrygen github.com/open-telemetry/opentelemetry-collector-contrib/cmd/telemetrygen
