@@ -41,7 +41,7 @@ func PrintInterrupted(w io.Writer, args, unfinished []string) {
 	if len(args) == 0 || args[0] != convertCommand.name && args[0] != repairCommand.name {
 		return
 	}
-	output := "a pipe, a device or standard output may hold a part of the output"
+	output := "no file was changed; a pipe, a device or standard output may hold a part of the output"
 	if len(unfinished) > 0 {
 		output = "nothing was written to " + strings.Join(unfinished, ", ")
 	}
