@@ -136,7 +136,8 @@ type RetryConfig struct {
 	MaxElapsedTime time.Duration
 }
 
-// WithRetry sets when a batch is sent again.
+// WithRetry sets when a batch is sent again. Without this option, retries are on. The option
+// replaces all settings, so without Enabled it turns retries off.
 func WithRetry(r RetryConfig) Option {
 	return endpointOption(func(c *settings.Endpoint) error {
 		if r.InitialInterval < 0 || r.MaxInterval < 0 {

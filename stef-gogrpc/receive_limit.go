@@ -5,6 +5,7 @@ package stefgrpc
 
 import (
 	"encoding/binary"
+	"fmt"
 	"math"
 	"net"
 	"sync"
@@ -39,8 +40,13 @@ type ReceiveLimit struct {
 
 // NewReceiveLimit returns a limit of a number of bytes, which should be several times the
 // largest message that the server accepts. ended, unless it is nil, is called for each
-// connection that the limit closes, with the bytes of incomplete messages that it held.
+// connection that the limit closes, with the bytes of incomplete messages that it held. The
+// clients of a closed connection receive an error of KindUnavailable and send again.
+// NewReceiveLimit panics if bytes is below 1.
 func NewReceiveLimit(bytes int64, ended func(client net.Addr, bytes int64)) *ReceiveLimit {
+	if bytes < 1 {
+		panic(fmt.Sprintf("stefgrpc: NewReceiveLimit(%d): at least 1 byte", bytes))
+	}
 	return &ReceiveLimit{max: bytes, ended: ended, connections: map[*limitedConn]struct{}{}}
 }
 

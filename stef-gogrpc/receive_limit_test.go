@@ -335,3 +335,9 @@ func (c meetingConn) RemoteAddr() net.Addr {
 	c.called.Wait()
 	return c.Conn.RemoteAddr()
 }
+
+func TestReceiveLimitOfNothing(t *testing.T) {
+	for _, bytes := range []int64{0, -1} {
+		require.Panics(t, func() { NewReceiveLimit(bytes, nil) })
+	}
+}
