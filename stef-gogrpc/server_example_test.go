@@ -83,12 +83,15 @@ func (b *storage) logs(s *stefgrpc.ServerStream) error {
 	})
 }
 
+// largestFrame is the size of the largest frame of clients: 4 MiB plus the last record. Package
+// stefpdata writes records of up to 32 MiB, if item, resource, scope and metric all have the
+// maximum size. If a server refuses a frame, the first batch of the frame is lost.
+const largestFrame = 36 << 20
+
 // limited returns the options of a reader that uses less memory for a frame than the default of
-// 64 MiB. If the reader refuses a frame, the first batch of the frame is lost. Therefore the limit
-// is the largest frame of clients: 4 MiB plus the last record. Package stefpdata writes records of
-// up to 32 MiB, if item, resource, scope and metric all have the maximum size.
+// 64 MiB.
 func limited(s *stefgrpc.ServerStream) []stef.ReaderOption {
-	return append(s.ReaderOptions(), stef.WithLimits(stef.Limits{FrameBytes: 36 << 20}))
+	return append(s.ReaderOptions(), stef.WithLimits(stef.Limits{FrameBytes: largestFrame}))
 }
 
 type reader interface {
@@ -129,7 +132,8 @@ func (b *storage) receive(s *stefgrpc.ServerStream, r reader, row func() string)
 // and acknowledges the stored records. Collectors send the compact form by default. To
 // receive it, use the compact roots; the readers and records do not change.
 func ExampleServer() {
-	server, err := stefgrpc.NewServer(stefgrpc.WithMaxStreams(1000), stefgrpc.WithMaxBufferedBytes(64<<20))
+	server, err := stefgrpc.NewServer(stefgrpc.WithMaxStreams(1000), stefgrpc.WithMaxBufferedBytes(64<<20),
+		stefgrpc.WithMaxChunkBytes(largestFrame)) // a chunk is a frame as sent
 	if err != nil {
 		log.Fatal(err)
 	}

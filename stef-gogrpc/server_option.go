@@ -65,7 +65,9 @@ type ServerOption func(*serverConfig) error
 // WithMaxChunkBytes sets the maximum size of a chunk (a header or a frame), in
 // bytes as sent. A stream with a larger chunk ends with RESOURCE_EXHAUSTED as soon
 // as the message that exceeds the limit arrives. The default is
-// DefaultMaxChunkBytes, about four times the default size of the frames of writers.
+// DefaultMaxChunkBytes, about four times the default size of the frames of writers. A frame
+// also contains the record that exceeds the size of frames. So for clients with records of more
+// than 12 MiB, of which compression saves little, set the sum of both sizes.
 func WithMaxChunkBytes(bytes int) ServerOption {
 	return func(c *serverConfig) error {
 		c.maxChunk = int64(bytes)

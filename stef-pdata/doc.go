@@ -89,8 +89,10 @@
 //
 // If Limits.FrameBytes of a reader is below the default, it must be at least the writer's frame
 // size plus the size of one record: up to four times MaxItemBytes, for an item and a new
-// resource, scope and metric. With the default frame size this is 36 MiB. If Limits.RecordBytes
-// is 16 MiB, the reader accepts a record in which any two of these four have this size.
+// resource, scope and metric. With the default frame size this is 36 MiB. A server of package
+// stefgrpc accepts chunks of 16 MiB as sent, unless WithMaxChunkBytes sets another limit. If
+// Limits.RecordBytes is 16 MiB, the reader accepts a record in which any two of these four have
+// this size.
 //
 // A decoder omits a record with content that OTLP cannot express, converts the other
 // records, and reports the number of the record in RecordErrors. This concerns
