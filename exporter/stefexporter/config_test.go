@@ -297,7 +297,7 @@ func TestConfigMistakes(t *testing.T) {
 	f(endpoint+"otlp_fallback: false", "otlp_fallback is false: it is on with protocol: auto; to send only STEF")
 	f(endpoint+"sending_queue: {batch: {min_size: 200000}}", "sending_queue::batch::min_size is 200000 and sending_queue::queue_size is 100000, both in items: the queue cannot hold a batch; lower min_size or raise queue_size")
 	f(endpoint+"sending_queue: {sizer: requests, batch: {}}", `sending_queue::batch::sizer is "requests": set it to items or bytes; without it, the sizer of sending_queue applies`)
-	f(endpoint+"sending_queue: {sizer: {}}", `sending_queue::sizer is {}, which is how print-config shows it: set it to items, requests or bytes`)
+	f(endpoint+"sending_queue: {sizer: {}}", `sending_queue::sizer has no value: set it to items, requests or bytes`)
 	f(endpoint+"sending_queue: {sizer: item}", `sending_queue::sizer is "item": set it to items, requests or bytes`)
 	f(endpoint+"sending_queue: {batch: {sizer: requests, min_size: many}}", `sending_queue::batch::sizer is "requests": set it to items or bytes`)
 	f(endpoint+"timeout: 0", "timeout is 0", "set a duration above 0")

@@ -215,11 +215,11 @@ func notText(conf map[string]any, choices map[string]string) []error {
 		switch value := values[key].(type) {
 		case nil, string:
 		case map[string]any, []any:
-			if m, ok := value.(map[string]any); ok && len(m) == 0 {
-				errs = append(errs, fmt.Errorf("%s is {}, which is how print-config shows it: set it to %s", path, choices[path]))
-				continue
+			found := "has several values"
+			if reflect.ValueOf(value).Len() == 0 {
+				found = "has no value"
 			}
-			errs = append(errs, fmt.Errorf("%s has several values: set it to %s", path, choices[path]))
+			errs = append(errs, fmt.Errorf("%s %s: set it to %s", path, found, choices[path]))
 		default:
 			errs = append(errs, fmt.Errorf("%s is %v: set it to %s", path, value, choices[path]))
 		}

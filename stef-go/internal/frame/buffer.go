@@ -19,8 +19,8 @@ const (
 	// does not occupy memory forever.
 	largestBuffer = 1<<largestBits - 1
 	largestBits   = 23
-	// smallerBits is how many bits fewer than n a buffer may have. The buffer of a writer
-	// holds compressed frames.
+	// A buffer for frames of n bytes may be 1<<smallerBits times smaller, because the buffer
+	// of a writer holds compressed frames.
 	smallerBits = 5
 )
 

@@ -132,7 +132,8 @@ func (w *Writer) Frame(flags stef.FrameFlags, records uint64, tree *column.Write
 	}
 	w.out = head
 	if first && size > smallestBuffer {
-		w.out = append(takeBuffer(2*size), head...) // append makes buffers that are too large, up to twice
+		// append made the buffers of earlier frames, and may have made them twice as large as needed.
+		w.out = append(takeBuffer(2*size), head...)
 		releaseBuffer(head)
 	}
 	if w.compression == stef.Zstd {
