@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var update = flag.Bool("update", false, "write the figures of the report into the sentences of the READMEs that have others")
+var update = flag.Bool("update", false, "write the figures of the report into the sentences of the pages that have others")
 
 // words is a value that contains text, such as a list of sets with their figures. It must not
 // contain the text that follows the value in the sentence.
@@ -27,9 +27,9 @@ type failer interface {
 	Errorf(format string, args ...any)
 }
 
-// page is a document whose sentences are compared with the results.
+// page is a document whose sentences are compared with the results. It may have several files.
 type page struct {
-	file, text string
+	file, text string   // text has a line with the name of a file, see border, before each file after the first
 	read       string   // the text before changes
 	checked    [][2]int // the ranges of text that checked sentences cover
 }
@@ -43,12 +43,34 @@ func document(t *testing.T, file ...string) *page {
 	return p
 }
 
-// save writes the page if -update has changed it.
+// documents returns a page of several files.
+func documents(t *testing.T, files ...string) *page {
+	t.Helper()
+	p := document(t, files[0])
+	for _, file := range files[1:] {
+		p.text += border + file + "\n" + document(t, file).text
+	}
+	p.read = p.text
+	return p
+}
+
+// border precedes the name of a file in the text of a page. No Markdown file contains it.
+const border = "\n\n\x00"
+
+// save writes the files of the page that -update has changed.
 func (p *page) save(t *testing.T) {
 	t.Helper()
-	if p.text != p.read {
-		require.NoError(t, os.WriteFile(p.file, []byte(p.text), 0o666))
-		t.Logf("%s: figures written", p.file)
+	read := strings.Split(p.read, border)
+	for i, text := range strings.Split(p.text, border) {
+		if text == read[i] {
+			continue
+		}
+		file := p.file
+		if i > 0 {
+			file, text, _ = strings.Cut(text, "\n")
+		}
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o666))
+		t.Logf("%s: figures written", file)
 	}
 }
 
@@ -100,7 +122,14 @@ func form(sentence string, values []any) (*regexp.Regexp, []string) {
 	return regexp.MustCompile(expr.String()), wanted
 }
 
-func (p *page) line(at int) int { return 1 + strings.Count(p.text[:at], "\n") }
+// place returns the file and the line of an offset of the text.
+func (p *page) place(at int) string {
+	file, text := p.file, p.text[:at]
+	if i := strings.LastIndex(text, border); i >= 0 {
+		file, text, _ = strings.Cut(text[i+len(border):], "\n")
+	}
+	return fmt.Sprintf("%s:%d", file, 1+strings.Count(text, "\n"))
+}
 
 // says checks that the page has a sentence with these values. If the page has other figures, the
 // error shows both sentences; with -update the figures of the page are replaced.
@@ -132,7 +161,7 @@ func (p *page) compare(t failer, write bool, sentence string, values ...any) {
 			}
 		}
 		if !same && !write {
-			t.Errorf("%s:%d: the README does not say: %s\n\tit says: %s", p.file, p.line(m[0]), text, current)
+			t.Errorf("%s: the page does not say: %s\n\tit says: %s", p.place(m[0]), text, current)
 		}
 		p.checked = append(p.checked, [2]int{m[0], m[1]})
 	}
@@ -148,7 +177,7 @@ func (p *page) holds(t failer, condition bool, sentence string) {
 	case m == nil:
 		t.Errorf("%s: no sentence has these words; if they were changed, change them in the test, too: %s", p.file, sentence)
 	case !condition:
-		t.Errorf("%s:%d: no longer true by the results: %s", p.file, p.line(m[0]), sentence)
+		t.Errorf("%s: no longer true by the results: %s", p.place(m[0]), sentence)
 	default:
 		p.checked = append(p.checked, [2]int{m[0], m[1]})
 	}
@@ -158,7 +187,7 @@ var (
 	generated = regexp.MustCompile(`(?s)<!-- begin \w[\w-]* \(written by make report\) -->.*?<!-- end [\w-]+ -->`)
 	code      = regexp.MustCompile("(?ms)^ *```.*?^ *```$|`[^`\n]+`|<!--.*?-->|\\]\\([^)]*\\)")
 	pieces    = regexp.MustCompile(`\n\s*\n|\n *(?:[-*]|\d+\.) `)
-	results   = regexp.MustCompile(`results/|speed\.html|benchmarks/README\.md`)
+	results   = regexp.MustCompile(`results/|speed\.html|benchmarks/\w+\.md`)
 	decimal   = regexp.MustCompile(`\bv?\d+\.\d+(?:\.\d+)*`)
 )
 
@@ -195,7 +224,7 @@ func (p *page) unchecked(all bool, elsewhere []string) []string {
 			for _, m := range decimal.FindAllStringIndex(piece, -1) {
 				number := piece[m[0]:m[1]]
 				if !covered[from+m[0]] && number[0] != 'v' && strings.Count(number, ".") == 1 {
-					found = append(found, fmt.Sprintf("%s:%d: %s", p.file, p.line(from+m[0]), number))
+					found = append(found, p.place(from+m[0])+": "+number)
 				}
 			}
 		}
@@ -228,7 +257,7 @@ func TestSays(t *testing.T) {
 	f(false, text, "", "has %.2f to %.2f times (metrics) and %s batches", 0.4, 0.55, "1,234")
 	f(false, text, "", "has %s times (metrics)", "0.40 to 0.55")
 	f(false, text, "", "mostly %s.\n", words("astronomy 0.4, kafka 1.2"))
-	f(false, text, "A.md:3: the README does not say: has 0.40 to 0.56 times\n\tit says: has 0.40 to 0.55 times", "has %.2f to %.2f times", 0.4, 0.56)
+	f(false, text, "A.md:3: the page does not say: has 0.40 to 0.56 times\n\tit says: has 0.40 to 0.55 times", "has %.2f to %.2f times", 0.4, 0.56)
 	f(false, text, "A.md: no sentence has these words", "had %.2f", 0.4)
 	f(true, strings.Replace(text, "0.55", "0.56", 1), "", "has %.2f to %.2f times", 0.4, 0.56)
 	f(true, strings.Replace(text, "0.40 to\n0.55", "0.70", 1), "", "has %s times", "0.70")
@@ -252,4 +281,19 @@ func TestUnchecked(t *testing.T) {
 	require.Equal(t, []string{"A.md:3: 2.5"}, p.unchecked(false, []string{"and 3.5"}))
 	p.says(t, "results/a.csv): %.1f and %.1f", 2.5, 3.5)
 	require.Empty(t, p.unchecked(false, nil))
+}
+
+// TestDocuments checks that a page of several files names the file of a figure, and saves only the
+// file that changed.
+func TestDocuments(t *testing.T) {
+	t.Chdir(t.TempDir())
+	require.NoError(t, os.WriteFile("A.md", []byte("Here 1.5.\n"), 0o666))
+	require.NoError(t, os.WriteFile("B.md", []byte("# B\nThere 2.5 times.\n"), 0o666))
+	p := documents(t, "A.md", "B.md")
+	require.Equal(t, []string{"A.md:1: 1.5", "B.md:2: 2.5"}, p.unchecked(true, nil))
+	require.NoError(t, os.Remove("A.md"))
+	p.compare(t, true, "There %.1f times", 3.5)
+	p.save(t)
+	require.NoFileExists(t, "A.md")
+	require.Equal(t, "# B\nThere 3.5 times.\n", document(t, "B.md").text)
 }

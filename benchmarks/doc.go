@@ -3,7 +3,7 @@
 
 // Package benchmarks measures STEF beside OTLP, Otel Arrow, Arrow IPC, Parquet and
 // the reference implementation of STEF: size, speed, memory and transport. README.md
-// has the results and says how they are measured.
+// has the main results and names the pages of the others; method.md says how they are measured.
 //
 //	go test -run '^$' -bench .                          // every benchmark
 //	go test -run '^TestReport$' . -v -report again      // the report: make report

@@ -27,7 +27,7 @@ var elsewhere = []string{
 	"1.44 to 2.86 times the bytes of `otlp_proto`",                             // the README of the extension
 	"so that the producer compresses: [0.83 to 1.04 times]",
 	"0.22 to 1.09 times over all measured sizes",
-	"and both ends together [0.68 to 1.06 times]", "the sum of both ends at [0.68 to 1.06 times OTLP's]", "the bytes are the same and the [CPU](#collectors-as-processes) is 0.68 to 1.06 times", "(all Apache-2.0), cloudtrail", "(5 and 8 rounds, an Intel Xeon, spreads up to 26 %) had 0.95 and 0.92 (metrics), 0.93 and 0.68 (traces) and 0.91 and 1.06 times (logs) the CPU of OTLP in both ends together, for 0.36, 0.58 and 0.57 times the bytes", // two runs of make rivals
+	"and both ends together [0.68 to 1.06 times]", "the sum of both ends at [0.68 to 1.06 times OTLP's]", "the bytes are the same and the [CPU](collectors.md) is 0.68 to 1.06 times", "(all Apache-2.0), cloudtrail", "(5 and 8 rounds, an Intel Xeon, spreads up to 26 %) had 0.95 and 0.92 (metrics), 0.93 and 0.68 (traces) and 0.91 and 1.06 times (logs) the CPU of OTLP in both ends together, for 0.36, 0.58 and 0.57 times the bytes", // two runs of make rivals
 	"an agent had [1.01 to 1.06 times]",                                // the README of the exporter
 	"the recordings, long and short, have 1.12 to 2.4 times the bytes", // docs/threat-model.md
 	"ordered metrics had 0.96 times the bytes of sorted ones, and as one batch their sender took 0.83 times OTLP's CPU, sorted 1.26 times", // by a reader
@@ -39,7 +39,7 @@ var elsewhere = []string{
 	"about five batches in all | 0.49 to 0.65 | 0.60 to 0.62 | 0.66 to 0.74 |",
 	"had 1.74 (metrics) and 1.09 (logs) in the worst set on another EPYC", // by a reader
 	"OTLP took 0.27 to 0.65 times as long, and the sender's conversion in a steady stream 2.79, 2.57 and 1.69 times OTLP's CPU; with zstd 0.66, 0.87 and 1.02 times", // a run of the part ages
-	"It took 54 s for the three recordings of node on an idle machine", "those of one STEF stream at 0.02 and 2 ms [vary](#transport): ten runs had 1,644 and 1,651 batches/s", "Pair has 0.40, 0.55 and 0.48 times the bytes of OTLP, and [whole Collectors](#collectors-as-processes) 0.36, 0.57 and 0.56",
+	"It took 54 s for the three recordings of node on an idle machine", "those of one STEF stream at 0.02 and 2 ms [vary](transport.md): ten runs had 1,644 and 1,651 batches/s", "Pair has 0.40, 0.55 and 0.48 times the bytes of OTLP, and [whole Collectors](collectors.md) 0.36, 0.57 and 0.56",
 	"In an earlier run CPU differed by up to 0.21, and that of `best` by up to 0.75: it was at most 3.6 times",
 	"repeat within 0.01", "a *repeated* one of 0.4 bytes an item 0.4 times more", "plan with 0.68 to 1.06 times",
 	"items of all programs | zstd | 0.92 to 1.03 (metrics), 0.68 to 0.93 (traces), 0.91 to 1.06 (logs), three runs |",
@@ -71,16 +71,17 @@ var elsewhere = []string{
 	"0.080, 0.385 and 0.354 times OTLP for the recordings of node (metrics, traces, logs), instead of 0.083, 0.392 and 0.366", // printed by stef stat and stef convert
 	"v0.1.1 has 4.4 % fewer bytes than v0.0.9 (hipstershop metrics, sorted) to 1.4 % more",                                    // a run of the parts size-parts and size-big
 	"| quantity | formula | constant | source |",                                                                              // make deployment
-	"4.9 to 5.9 µs an item",                                                                                                   // docs/scale.md
-	"a user's runs on another machine had 4.33 and 6.48",                                                                      // metrics of node
-	"they moved 1.46 and 1.83 times OTLP's items",                                                                             // with a level of logs that the exporter no longer has
+	"its sender took 0.70 (metrics), 0.81 (traces) and 1.07 times (logs) OTLP's CPU, and its receiver 0.53, 0.41 and 0.56 times; without compression, 2.31, 2.25 and 1.71 times, and 0.64, 0.45 and 0.44 times", // a report that is not published
+	"4.9 to 5.9 µs an item",                              // docs/scale.md
+	"a user's runs on another machine had 4.33 and 6.48", // metrics of node
+	"they moved 1.46 and 1.83 times OTLP's items",        // with a level of logs that the exporter no longer has
 }
 
 var signals = []string{"metrics", "traces", "logs"}
 
 func whole(v float64) string { return strconv.FormatFloat(v, 'f', 0, 64) }
 
-// sizes checks what the READMEs say about the tables of bytes.
+// sizes checks what the pages say about the tables of bytes.
 func (b book) sizes(t *testing.T) {
 	items, logs := batchesOf(t, "metrics", "traces"), batchesOf(t, "logs")
 	largest := thousands(most(items))
@@ -111,7 +112,7 @@ func (b book) sizes(t *testing.T) {
 			above++
 		}
 	}
-	b.here.says(t, "ordered ones have %.2f to %.2f times their bytes in [natural batches](#size), %.2f times in the median of the %d sets, and more than 1.1 times on %d of them",
+	b.here.says(t, "ordered ones have %.2f to %.2f times their bytes in [natural batches](formats.md#size), %.2f times in the median of the %d sets, and more than 1.1 times on %d of them",
 		least(order), most(order), measure.Median(order), len(order), above)
 
 	arrow := func(name string) (values []float64) {
@@ -122,7 +123,7 @@ func (b book) sizes(t *testing.T) {
 		}
 		return values
 	}
-	b.here.says(t, "on the same recordings %.2f to %.2f times in the [natural batches](#size)", least(arrow("size-parts")), most(arrow("size-parts")))
+	b.here.says(t, "on the same recordings %.2f to %.2f times in the [natural batches](formats.md#size)", least(arrow("size-parts")), most(arrow("size-parts")))
 	b.here.says(t, "In one big batch, Otel Arrow has %.2f to %.2f times", least(arrow("size-big")), most(arrow("size-big")))
 
 	otlp := table(t, "size-parts").where("format", "OTLP")
@@ -209,7 +210,7 @@ func list(all []string) words {
 	return words(strings.Join(all, ", "))
 }
 
-// ages checks what the README says about converters by the age of a stream.
+// ages checks what the pages say about converters by the age of a stream.
 func (b book) ages(t *testing.T) {
 	summary := table(t, "ages-summary")
 	to, back := study.SerializeFromPdata, study.DeserializeToPdata
@@ -260,7 +261,7 @@ func (b book) ages(t *testing.T) {
 		words(strings.Join(texts, ", ")), words(highest.set), highest.ratio)
 }
 
-// speed checks what the READMEs say about the converters over whole streams.
+// speed checks what the pages say about the converters over whole streams.
 func (b book) speed(t *testing.T) {
 	speed := table(t, "speed").where("operation", study.SerializeFromPdata)
 	zstd := speed.where("compression", "zstd")
@@ -327,7 +328,7 @@ func (b book) speed(t *testing.T) {
 	b.releasing.says(t, "with which OTLP takes %.2f to %.2f times the CPU of zstd", least(cpu), most(cpu))
 }
 
-// shapes checks what the README says about generated telemetry that varies in one dimension.
+// shapes checks what the pages say about generated telemetry that varies in one dimension.
 func (b book) shapes(t *testing.T) {
 	shapes := table(t, "shapes")
 	to := map[string][]float64{}
@@ -375,7 +376,7 @@ func (b book) shapes(t *testing.T) {
 		least(small), most(small), least(bytes), most(bytes), least(stef), most(stef), least(otlp), most(otlp))
 }
 
-// logs checks what the README says about templates.
+// logs checks what the pages say about templates.
 func (b book) logs(t *testing.T) {
 	var cpu, bytes []float64
 	for _, level := range []string{"fastest", "default"} {
@@ -396,7 +397,7 @@ func (b book) logs(t *testing.T) {
 	b.here.says(t, "costs CPU at both ends: together %.1f to %.1f µs for a generated line", least(costs), most(costs))
 }
 
-// transport checks what the README says about clients and servers over gRPC.
+// transport checks what the pages say about clients and servers over gRPC.
 func (b book) transport(t *testing.T) {
 	heap := table(t, "heap")
 	mib := func(way, column string) float64 { return heap.where("way", way).one(t, column) }
@@ -452,7 +453,7 @@ func (b book) transport(t *testing.T) {
 	b.here.says(t, "Generated logs of about %s bytes, events per second", length[1])
 }
 
-// collectors checks what the pages say about Collectors as processes. The README has the table of the
+// collectors checks what the pages say about Collectors as processes. collectors.md has the table of the
 // first run.
 func (b book) collectors(t *testing.T) {
 	runs := table(t, "rivals-runs")
@@ -513,7 +514,7 @@ func (b book) collectors(t *testing.T) {
 	b.deployment.says(t, "measure %.1f to %.1f µs an item", least(each), most(each))
 }
 
-// studies checks what the README quotes from the studies of sampling and of the SDK.
+// studies checks what the pages quote from the studies of sampling and of the SDK.
 func (b book) studies(t *testing.T) {
 	legs := func(name string) (values []float64) {
 		rows := table(t, name)

@@ -86,7 +86,7 @@ func (b book) pair(t *testing.T) {
 		speed := of("default", signal, "steady", "speed")
 		alone = append(alone, fmt.Sprintf("%.2f to %.2f", 1/most(speed), 1/least(speed)))
 	}
-	b.here.says(t, "([figures](#exporter-and-receiver)) | %.2f, %.2f and %.2f times | %s, %s and %s times |", append([]any{steady[0], steady[1], steady[2]}, alone...)...)
+	b.here.says(t, "([figures](exporter.md)) | %.2f, %.2f and %.2f times | %s, %s and %s times |", append([]any{steady[0], steady[1], steady[2]}, alone...)...)
 	items := batchesOf(t, signals...)
 	b.here.says(t, "steady: their second halves | a sixteenth of a recording, %.0f to %s items | %.2f | %.2f | %.2f |", least(items), thousands(most(items)), steady[0], steady[1], steady[2])
 	b.here.says(t, "first batches | as above | %.2f | %.2f | %.2f |", largest("first batch")[0], largest("first batch")[1], largest("first batch")[2])
@@ -162,9 +162,9 @@ func (b book) settings(t *testing.T) {
 	b.here.holds(t, slow("-level best") && slow("-optimize_for bytes"), "In first batches, `-level best` and `-optimize_for bytes` are slower than OTLP; with logs they are slower in the steady state, too")
 	b.exporter.holds(t, most(speeds("-optimize_for bytes", "first batch")) < 1, "In first batches, each in a stream of its own, `bytes` costs more CPU than OTLP.")
 	b.here.says(t, "smaller than with OTLP (%.2f times the bytes in the worst set)", most(runs.where("setting", "-schema full -mode ordered", "age", "first batch").column(t, "worst bytes")))
-	row(b.choices, "cpu", forCPU, true)
-	row(b.choices, "balanced", "default", true)
-	row(b.choices, "bytes", "-optimize_for bytes", true)
+	row(b.here, "cpu", forCPU, true)
+	row(b.here, "balanced", "default", true)
+	row(b.here, "bytes", "-optimize_for bytes", true)
 }
 
 // largeNames lists the large sets, each with its name in the table of exporter.md.
@@ -207,13 +207,13 @@ func (b book) sets(t *testing.T) {
 				run.one(t, "speed"), run.one(t, "bytes"))
 		}
 		const cells = " %s, %.2f B | %s, %.2f B | x %.2f | x %.2f |"
-		b.choices.says(t, "| "+of[1]+" | steady |"+cells+"\n| | first batch |"+cells, row...)
+		b.here.says(t, "| "+of[1]+" | steady |"+cells+"\n| | first batch |"+cells, row...)
 	}
 	runs := func(setting string) int {
 		return len(sets.where("setting", setting, "set", largeNames[0][0], "age", "steady"))
 	}
-	b.choices.says(t, "Each row has %d runs of `balanced`, of 2026-11-26, and %d of `cpu`, of 2026-11-25", runs("default"), runs(forCPU))
-	b.choices.says(t, "In other runs on this processor, the ratios of speed were %s times these", span(".2", beside))
+	b.here.says(t, "Each row has %d runs of `balanced`, of 2026-11-26, and %d of `cpu`, of 2026-11-25", runs("default"), runs(forCPU))
+	b.here.says(t, "In other runs on this processor, the ratios of speed were %s times these", span(".2", beside))
 	b.here.says(t, "speed %s times on eight large sets, and in the worst recording", span(".2", first))
 	const size = "STEF B/item"
 	var costs []float64
@@ -225,7 +225,7 @@ func (b book) sets(t *testing.T) {
 		}
 		cost := measure.Median(steady(forCPU, set, size)) / measure.Median(steady("default", set, size))
 		costs = append(costs, cost)
-		b.choices.says(t, "| "+set+" | %s; %s | %s; %s | %.2f |", span1(steady("default", set, "speed")), span1(steady("default", set, size)),
+		b.here.says(t, "| "+set+" | %s; %s | %s; %s | %.2f |", span1(steady("default", set, "speed")), span1(steady("default", set, size)),
 			span1(steady(forCPU, set, "speed")), span1(steady(forCPU, set, size)), cost)
 		switch {
 		case strings.HasSuffix(set, " logs"):
@@ -241,7 +241,7 @@ func (b book) sets(t *testing.T) {
 	b.here.says(t, "but up to %.1f times the bytes on large sets of logs", dearest)
 	b.exporter.holds(t, metrics < 7./6, "costs up to a sixth more bytes.")
 	b.here.holds(t, metrics < 7./6 && traces < 1.005, "For metrics it costs up to a sixth, and for traces nothing.")
-	b.choices.says(t, "have %.1f bytes an item with `optimize_for: cpu` at level `default`, and %.1f with the defaults",
+	b.here.says(t, "have %.1f bytes an item with `optimize_for: cpu` at level `default`, and %.1f with the defaults",
 		steady("-optimize_for cpu -level default", "webnodes logs", size)[0], measure.Median(steady("default", "webnodes logs", size)))
 	var bytes []any
 	for _, choice := range [][3]string{{forCPU, "cpu", "`-optimize_for cpu`"}, {"default", "balanced", "the defaults"}} {
@@ -257,7 +257,7 @@ func (b book) sets(t *testing.T) {
 			}
 		}
 		cells := strings.Repeat(" %s, %s | %s, %s |", len(signals))
-		b.choices.says(t, "| `"+choice[1]+"`, large sets |"+cells, pairs...)
+		b.here.says(t, "| `"+choice[1]+"`, large sets |"+cells, pairs...)
 		b.here.says(t, "| "+choice[2]+", large sets |"+cells, columns...)
 	}
 	logs := func(rows figures) string {

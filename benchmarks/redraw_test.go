@@ -25,18 +25,20 @@ var redraw = flag.Bool("redraw", false, "draw the published tables and charts of
 func TestSizesMatchCSV(t *testing.T) {
 	drawn, err := study.Redraw(published)
 	require.NoError(t, err)
-	old, err := os.ReadFile(readme)
-	require.NoError(t, err)
+	pages, wanted := texts(t), texts(t)
 	blocks := map[string]string{}
 	for name, text := range drawn.Blocks {
-		blocks[name] = strings.TrimRight(text, "\n") + "\n\n" + lastLine(t, string(old), name)
+		page, err := report.PageOf(pages, name)
+		require.NoError(t, err)
+		blocks[name] = strings.TrimRight(text, "\n") + "\n\n" + lastLine(t, pages[page], name)
 	}
-	wanted, err := report.Fill(string(old), blocks)
-	require.NoError(t, err)
-	match(t, readme, old, []byte(wanted))
+	require.NoError(t, report.Fill(wanted, blocks))
+	for name, text := range pages {
+		match(t, name, []byte(text), []byte(wanted[name]))
+	}
 
 	page := filepath.Join(published, "size.html")
-	old, err = os.ReadFile(page)
+	old, err := os.ReadFile(page)
 	require.NoError(t, err)
 	html := slices.Clone(old)
 	for name, chart := range drawn.Charts {
@@ -54,7 +56,7 @@ func TestSizesMatchCSV(t *testing.T) {
 }
 
 // TestLatenciesMatchCSV checks that the chart of latencies shows the figures of its CSV file. The
-// title, which names unsteady points, is also in the README and in the text of the page.
+// title, which names unsteady points, is also in transport.md and in the text of the page.
 func TestLatenciesMatchCSV(t *testing.T) {
 	drawn, err := study.Redraw(published)
 	require.NoError(t, err)
@@ -70,7 +72,7 @@ func TestLatenciesMatchCSV(t *testing.T) {
 	old, err = os.ReadFile(file)
 	require.NoError(t, err)
 	match(t, file, old, png)
-	for file, text := range map[string]string{readme: "![" + drawn.Latency.Title + "](results/latency.png)",
+	for file, text := range map[string]string{"transport.md": "![" + drawn.Latency.Title + "](results/latency.png)",
 		filepath.Join(published, "otep-0035.txt"): "[chart: " + drawn.Latency.Title + "]"} {
 		is, err := os.ReadFile(file)
 		require.NoError(t, err)
@@ -90,9 +92,9 @@ func match(t *testing.T, file string, is, wanted []byte) {
 }
 
 // lastLine returns the last line of a block, which says where and when it was measured.
-func lastLine(t *testing.T, readme, block string) string {
+func lastLine(t *testing.T, page, block string) string {
 	t.Helper()
-	_, rest, ok := strings.Cut(readme, "<!-- begin "+block+" (written by make report) -->\n")
+	_, rest, ok := strings.Cut(page, "<!-- begin "+block+" (written by make report) -->\n")
 	require.True(t, ok, block)
 	text, _, ok := strings.Cut(rest, "\n<!-- end "+block+" -->")
 	require.True(t, ok, block)

@@ -33,6 +33,37 @@ const (
 	published = "results"
 )
 
+// texts returns the pages of this folder by name.
+func texts(t *testing.T) map[string]string {
+	t.Helper()
+	pages := map[string]string{}
+	for _, name := range pageNames(t) {
+		text, err := os.ReadFile(name)
+		require.NoError(t, err)
+		pages[name] = string(text)
+	}
+	return pages
+}
+
+// pageNames returns the sorted names of the pages of this folder.
+func pageNames(t *testing.T) []string {
+	t.Helper()
+	names, err := filepath.Glob("*.md")
+	require.NoError(t, err)
+	require.Contains(t, names, readme)
+	return names
+}
+
+// writePages writes the pages whose text is not that of the file.
+func writePages(t *testing.T, pages map[string]string) {
+	t.Helper()
+	for name, old := range texts(t) {
+		if pages[name] != old {
+			require.NoError(t, os.WriteFile(name, []byte(pages[name]), 0o666))
+		}
+	}
+}
+
 // TestReport writes the report: make report. Each study is a subtest, so that
 // one table can be reproduced alone.
 func TestReport(t *testing.T) {
@@ -63,19 +94,17 @@ func TestReport(t *testing.T) {
 	require.NoError(t, err)
 	t.Logf("in the folder %s", dir)
 	if !whole {
-		t.Logf("only a part was measured, so the README stays as it is; open %s", filepath.Join(dir, firstPage(r.Written)))
-		fmt.Print(tablesOf(blocks))
+		t.Logf("only a part was measured, so the pages here stay as they are; open %s", filepath.Join(dir, firstPage(r.Written)))
+		fmt.Print(tablesOf(t, blocks))
 		return
 	}
 	if !inPublished {
-		t.Logf("%s is not the published folder, so the README stays as it is", *reportDir)
+		t.Logf("%s is not the published folder, so the pages here stay as they are", *reportDir)
 		return
 	}
-	text, err := os.ReadFile(readme)
-	require.NoError(t, err)
-	filled, err := report.Fill(string(text), blocks)
-	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(readme, []byte(filled), 0o666))
+	pages := texts(t)
+	require.NoError(t, report.Fill(pages, blocks))
+	writePages(t, pages)
 }
 
 // firstPage returns the first HTML page of the written files, or "" if no file is an HTML page.
@@ -88,9 +117,11 @@ func firstPage(written []string) string {
 	return ""
 }
 
-// tablesOf returns the tables of blocks of the README, without charts and notes. So the user can
+// tablesOf returns the tables of blocks of the pages, without charts and notes. So the user can
 // compare the values of other sets with the published values.
-func tablesOf(blocks map[string]string) string {
+func tablesOf(t *testing.T, blocks map[string]string) string {
+	t.Helper()
+	pages := texts(t)
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(blocks)) {
 		var rows []string
@@ -102,7 +133,9 @@ func tablesOf(blocks map[string]string) string {
 		if len(rows) == 0 {
 			continue
 		}
-		fmt.Fprintf(&b, "\nThe table %s of README.md, of these sets", name)
+		page, err := report.PageOf(pages, name)
+		require.NoError(t, err)
+		fmt.Fprintf(&b, "\nThe table %s of %s, of these sets", name, page)
 		if strings.Contains(rows[0], "| OTLP, ") {
 			b.WriteString("; all columns after OTLP are relative to OTLP, below 1 is less")
 		}
@@ -111,16 +144,16 @@ func tablesOf(blocks map[string]string) string {
 	return b.String()
 }
 
-// TestTablesOf checks that a part of the report prints the tables of the README, and says whether
+// TestTablesOf checks that a part of the report prints the tables of the pages, and says whether
 // small values are better. It also checks that firstPage finds the HTML page.
 func TestTablesOf(t *testing.T) {
-	require.Equal(t, "\nThe table size-parts of README.md, of these sets; all columns after OTLP are relative to OTLP, below 1 is less:\n\n"+
+	require.Equal(t, "\nThe table size-parts of formats.md, of these sets; all columns after OTLP are relative to OTLP, below 1 is less:\n\n"+
 		"| set | OTLP, B/item | STEF sorted |\n|---|--:|--:|\n| mine logs | 92.4 | 0.718 |\n"+
-		"\nThe table transport of README.md, of these sets:\n\n| way |\n|---|\n",
-		tablesOf(map[string]string{"transport": "| way |\n|---|\n\n2026", "heap": "![Heap](results/heap.png)\n",
+		"\nThe table transport of transport.md, of these sets:\n\n| way |\n|---|\n",
+		tablesOf(t, map[string]string{"transport": "| way |\n|---|\n\n2026", "heap": "![Heap](results/heap.png)\n",
 			"size-parts": "| set | OTLP, B/item | STEF sorted |\n|---|--:|--:|\n| mine logs | 92.4 | 0.718 |\n\n![Bytes](results/size-parts.png)\n"}))
 	_, blocks := tinyReport(t)
-	require.Contains(t, tablesOf(blocks), "The table size-parts of README.md, of these sets; all columns after OTLP are relative to OTLP")
+	require.Contains(t, tablesOf(t, blocks), "The table size-parts of formats.md, of these sets; all columns after OTLP are relative to OTLP")
 	require.Equal(t, "size.html", firstPage([]string{"size.txt", "size.html", "speed.html"}))
 }
 
@@ -258,7 +291,7 @@ func makeReport(t *testing.T, c *study.Context, dir, command string) (r *report.
 			for name, text := range outcome.Blocks {
 				blocks[name] = text
 				if data[name] = pages[s.Page].Data; data[name] == "" {
-					data[name] = dataset.Counts(c.Refs) + ", see [the data](#the-data)"
+					data[name] = dataset.Counts(c.Refs) + ", see [the data](method.md#the-data)"
 				}
 			}
 			done = true
@@ -284,16 +317,18 @@ func makeReport(t *testing.T, c *study.Context, dir, command string) (r *report.
 	return r, blocks, whole && !t.Failed()
 }
 
-// TestBlocks checks that the README has a block for everything that the report
-// writes to it.
+// TestBlocks checks that the pages have a block for everything that the report
+// writes to them.
 func TestBlocks(t *testing.T) {
-	text, err := os.ReadFile(readme)
-	require.NoError(t, err)
+	pages := texts(t)
+	n := 0
+	for _, text := range pages {
+		n += strings.Count(text, "(written by make report) -->")
+	}
 	_, blocks := tinyReport(t)
-	filled, err := report.Fill(string(text), blocks)
-	require.NoError(t, err)
-	again, err := report.Fill(filled, blocks)
-	require.NoError(t, err)
-	require.Equal(t, filled, again)
-	require.Equal(t, len(blocks), strings.Count(string(text), "(written by make report) -->"), "a block that nobody writes")
+	require.NoError(t, report.Fill(pages, blocks))
+	again := maps.Clone(pages)
+	require.NoError(t, report.Fill(again, blocks))
+	require.Equal(t, pages, again)
+	require.Equal(t, len(blocks), n, "a block that nobody writes")
 }

@@ -74,6 +74,7 @@
 //	server_example_test.go          receives records and stores them
 //	server_workers_example_test.go  processes them on several goroutines
 //	server_files_example_test.go    writes them to files
+//	server_auth_example_test.go     checks a token
 //	example_test.go                 sends with a Stream; certificates at both ends, credentials per stream
 //
 // Addresses, TLS, credentials, interceptors, keepalive and load balancing are options

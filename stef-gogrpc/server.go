@@ -343,7 +343,8 @@ type ServerStats struct {
 	Streams, Handshaking int
 	Opened               uint64
 	// Refused is the number of streams that ended before a handler received them:
-	// too many streams, an unknown root, a bad first message, or a shutdown.
+	// too many streams, an unknown root, a bad first message, or a shutdown. Streams that an
+	// interceptor of gRPC refuses are not counted.
 	Refused uint64
 	// Failed is the number of streams that a handler received and that ended with an error.
 	// Streams that ended because the client disconnected or the server shut down gracefully are

@@ -285,12 +285,14 @@ func TestForeign(t *testing.T) {
 }
 
 func TestFill(t *testing.T) {
-	readme := "a\n<!-- begin x (written by make report) -->\nold\n<!-- end x -->\nb\n"
-	got, err := Fill(readme, map[string]string{"x": "new\n"})
+	const block = "<!-- begin x (written by make report) -->\nold\n<!-- end x -->\n"
+	pages := map[string]string{"a.md": "a\n" + block + "b\n", "b.md": "c\n"}
+	require.NoError(t, Fill(pages, map[string]string{"x": "new\n"}))
+	require.Equal(t, map[string]string{"a.md": "a\n<!-- begin x (written by make report) -->\nnew\n<!-- end x -->\nb\n", "b.md": "c\n"}, pages)
+	page, err := PageOf(pages, "x")
 	require.NoError(t, err)
-	require.Equal(t, "a\n<!-- begin x (written by make report) -->\nnew\n<!-- end x -->\nb\n", got)
-	_, err = Fill(readme, map[string]string{"y": ""})
-	require.Error(t, err)
-	_, err = Fill("<!-- begin x (written by make report) -->", map[string]string{"x": ""})
-	require.Error(t, err)
+	require.Equal(t, "a.md", page)
+	require.ErrorContains(t, Fill(pages, map[string]string{"y": ""}), "no page has")
+	require.ErrorContains(t, Fill(map[string]string{"a.md": block, "b.md": block}, map[string]string{"x": ""}), ".md and in ")
+	require.ErrorContains(t, Fill(map[string]string{"a.md": "<!-- begin x (written by make report) -->"}, map[string]string{"x": ""}), `"<!-- end x -->" is not in a.md`)
 }

@@ -160,7 +160,7 @@ func (t *Table) WriteText(w io.Writer) error {
 	return err
 }
 
-// WriteMarkdown writes the table for a README.
+// WriteMarkdown writes the table for a Markdown page.
 func (t *Table) WriteMarkdown(w io.Writer) error {
 	var b strings.Builder
 	for i, row := range t.cells() {

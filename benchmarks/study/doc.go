@@ -93,7 +93,7 @@ func All() []Study {
 // Outcome is the result of a study.
 type Outcome struct {
 	Parts []report.Part
-	// Blocks are texts for the README, by name.
+	// Blocks are texts for the pages, by name.
 	Blocks map[string]string
 }
 

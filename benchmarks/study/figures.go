@@ -15,7 +15,7 @@ import (
 	"github.com/otelstef/stef/benchmarks/report"
 )
 
-// Figures are results of studies, for the guide and the README.
+// Figures are results of studies, for the guide and the pages.
 type Figures struct {
 	Sizes  []SizeFigure
 	Times  []TimeFigure
@@ -102,12 +102,12 @@ func span(values []float64, format func(float64) string) string {
 	return fmt.Sprintf("median %s (from %s to %s over %d sets)", format(measure.Median(values)), format(slices.Min(values)), format(slices.Max(values)), len(values))
 }
 
-// picture is a chart in the README, which is beside the folder of results.
+// picture is a chart in a page, which is beside the folder of results.
 func picture(chart *report.Chart) string {
 	return fmt.Sprintf("\n![%s](results/%s.png)\n", chart.Title, chart.Name)
 }
 
-// shownFormats are the formats in charts and in the tables of the README.
+// shownFormats are the formats in charts and in the tables of the pages.
 var shownFormats = []string{"STEF sorted", "STEF ordered", "STEF full sorted", "STEF reference ordered", "STEF reference sorted", "Otel Arrow", "Arrow IPC", "Parquet sorted"}
 
 // inCharts returns the position of a format, which is equal in all charts. Parquet ordered and
@@ -161,7 +161,7 @@ func (f *Figures) sizeRows(study string) []*sizeRow {
 	return rows
 }
 
-// sizeBlock is the table of sizes for the README.
+// sizeBlock is the table of sizes for formats.md.
 func (f *Figures) sizeBlock(study string) string {
 	t := &report.Table{Columns: append(report.Text("set"), report.Column{Name: "OTLP, B/item", Format: report.Fixed(1)})}
 	for _, name := range shownFormats {
@@ -198,7 +198,7 @@ func (f *Figures) sizeChart(study, title string) *report.Chart {
 	return chart
 }
 
-// speedBlock is the table of times for the README: what a Collector does, with zstd.
+// speedBlock is the table of times for formats.md: what a Collector does, with zstd.
 func (f *Figures) speedBlock() string {
 	shown := []string{"STEF ordered", "STEF sorted", "STEF reference ordered", "Otel Arrow", "Arrow IPC", "Parquet ordered"}
 	t := &report.Table{Columns: append(report.Text("set", "batches", "operation"), report.Column{Name: "OTLP, ns/item", Format: report.Significant(3)})}

@@ -21,10 +21,10 @@ import (
 )
 
 // Redrawn are the tables and charts of sizes and the chart of latencies, made from the CSV files of
-// a report that was measured before. So the README can show other formats without a new
+// a report that was measured before. So the pages can show other formats without a new
 // measurement.
 type Redrawn struct {
-	// Blocks are the blocks of the README, without the line about the measurement.
+	// Blocks are the blocks of the pages, without the line about the measurement.
 	Blocks map[string]string
 	// Charts are the charts of sizes, by name.
 	Charts map[string]*report.Chart

@@ -154,7 +154,7 @@ var sizeColumns = append(report.Text("set", "format"),
 	report.Column{Name: "own", Format: report.Whole}, report.Column{Name: "zstd ratio", Format: report.Times}, report.Column{Name: "zstd B/item", Format: report.Fixed(2)},
 	report.Column{Name: "carries"})
 
-// sizeTitles are the titles of the tables of sizes in the README, by name.
+// sizeTitles are the titles of the tables of sizes in formats.md, by name.
 var sizeTitles = map[string]string{"size-big": "Bytes of one big batch", "size-parts": "Bytes of natural batches"}
 
 func sizeBig(c *Context) (*Outcome, error) {

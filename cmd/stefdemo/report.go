@@ -145,11 +145,11 @@ func report(out io.Writer, stef, otlp [len(signals)]costs) error {
 agent and backend, both ways, acknowledgements and HTTP/2 included. CPU is that
 of client, agent and backend, which share this process: tenths of a second at most, so
 repeat the demo before you trust a ratio of CPU. In the first half it may be above
-1, because a beginning costs more: benchmarks/README.md, What is against STEF. The figures of README.md,
+1, because a beginning costs more: benchmarks/drawbacks.md. The figures of README.md,
 Numbers, are of exporter and receiver alone, of larger batches, and of programs in
 four languages and a Collector. Here each request of the client is one batch, as the
 application exported it, and the agent does not batch: OTLP compresses each request
-alone, a stream of STEF keeps its state. benchmarks/README.md has figures of more
+alone, a stream of STEF keeps its state. benchmarks/collectors.md has figures of more
 recordings, and says where the CPU ratios come from.
 
 What to look at next:
