@@ -55,7 +55,7 @@ func (b book) pair(t *testing.T) {
 		first = append(first, span(".2", of("-ballast 1024", signal, "first batch", "speed")))
 		none = append(none, span(".2", of("-ballast 1024", signal, "steady", "speed")))
 	}
-	b.root.says(t, "two runs (logs: both on the EPYC) had %s (metrics), %s (traces) and %s times (logs) in the steady state, and %s (metrics), %s (traces) and %s times (logs) in first batches",
+	b.here.says(t, "two runs (logs: both on the EPYC) had %s (metrics), %s (traces) and %s times (logs) in the steady state, and %s (metrics), %s (traces) and %s times (logs) in first batches",
 		none[0], none[1], none[2], first[0], first[1], first[2])
 	for _, signal := range signals {
 		require.Len(t, of("-ballast 1024", signal, "steady", "speed"), 2, "two runs of %s", signal)
@@ -64,13 +64,13 @@ func (b book) pair(t *testing.T) {
 	worstFirst := func(setting string) float64 {
 		return least(runs.where("setting", setting, "age", "first batch").known("worst speed").column(t, "worst speed"))
 	}
-	b.root.says(t, "in first batches, where the worst recording had %.2f times.", worstFirst("-ballast 1024"))
+	b.here.says(t, "in first batches, where the worst recording had %.2f times.", worstFirst("-ballast 1024"))
 	b.here.says(t, "and in the worst recording of all runs %.2f times, or %.2f times beside a GiB of live heap", worstFirst("default"), worstFirst("-ballast 1024"))
-	b.root.says(t, "Each row has %s runs on the EPYC and %s on the Xeon", runsOf(runs, "default", epyc), runsOf(runs, "default", xeon))
+	b.here.says(t, "Each row has %s runs on the EPYC and %s on the Xeon", runsOf(runs, "default", epyc), runsOf(runs, "default", xeon))
 	metricsOn := func(setting, processor string) []float64 {
 		return runs.where("setting", setting, "processor", processor, "signal", "metrics", "age", "steady").column(t, "speed")
 	}
-	b.root.says(t, "Steady streams of metrics had %s times OTLP's items per CPU second on the EPYC and %s times on the Xeon.", span(".2", metricsOn("default", epyc)), span(".2", metricsOn("default", xeon)))
+	b.here.says(t, "Steady streams of metrics had %s times OTLP's items per CPU second on the EPYC and %s times on the Xeon.", span(".2", metricsOn("default", epyc)), span(".2", metricsOn("default", xeon)))
 	b.here.says(t, "with a GiB of live heap, where collections are rare, Pair had %.2f instead of %.2f for metrics on the Xeon",
 		1/most(metricsOn("-ballast 1024", xeon)), 1/most(metricsOn("default", xeon)))
 	largest := func(age string) (values []float64) {
