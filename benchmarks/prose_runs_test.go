@@ -91,7 +91,7 @@ func (b book) pair(t *testing.T) {
 	b.here.says(t, "steady: their second halves | a sixteenth of a recording, %.0f to %s items | %.2f | %.2f | %.2f |", least(items), thousands(most(items)), steady[0], steady[1], steady[2])
 	b.here.says(t, "first batches | as above | %.2f | %.2f | %.2f |", largest("first batch")[0], largest("first batch")[1], largest("first batch")[2])
 	worst := most(runs.where("setting", "default").known("worst bytes").column(t, "worst bytes"))
-	b.here.holds(t, worst < 1 && most(table(t, "pair-sets").where("setting", "default").column(t, "bytes")) < 1, "Bytes are fewer with the defaults on every set here")
+	b.here.holds(t, worst < 1 && most(table(t, "pair-sets").where("setting", "default").column(t, "bytes")) < 1, "The streams of every set here have fewer bytes with the defaults")
 	all := runs.where("setting", "default", "age", "steady").column(t, "speed")
 	b.here.says(t, "(steady, in the recordings: %s times)", span(".1", all))
 	b.here.says(t, "of one program | zstd | %.2f to %.2f |", 1/most(all), 1/least(all))

@@ -146,7 +146,8 @@ func (e *Error) Retryable() bool {
 
 func (e *Error) namesDelay() bool { return e.HasRetryInfo || e.RetryDelay > 0 }
 
-// GRPCStatus returns e as a status, so that status.FromError finds it.
+// GRPCStatus returns e as a status, so that status.FromError finds it, also in an *UnsentError. A
+// *BatchError and a *RejectedError have no status.
 func (e *Error) GRPCStatus() *status.Status {
 	var from interface{ GRPCStatus() *status.Status }
 	if errors.As(e.Err, &from) {

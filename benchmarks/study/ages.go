@@ -236,7 +236,7 @@ func ages(c *Context) (*Outcome, error) {
 	summary := c.Figures.agesSummary()
 	summary.Notes = append(summary.Notes, c.agedExtent())
 	summary.Command = c.Command()
-	return &Outcome{Parts: []report.Part{summary, t}, Blocks: map[string]string{"ages": markdown(summary) + paragraph(c.agedExtent()) + paragraph(c.Figures.senderRule())}}, nil
+	return &Outcome{Parts: []report.Part{summary, t}, Blocks: map[string]string{"ages": markdown(summary) + paragraph(c.agedExtent()) + c.Figures.unsteadyAges() + paragraph(c.Figures.senderRule())}}, nil
 }
 
 func agesOf(c *Context, t *report.Table, set *dataset.Set, age Age) error {
@@ -274,7 +274,8 @@ func agesOf(c *Context, t *report.Table, set *dataset.Set, age Age) error {
 			if set.Signal == otlpfile.Logs {
 				best = 1
 			}
-			c.Figures.Ages = append(c.Figures.Ages, AgeFigure{set.Ref, age, name, []string{"none", "zstd"}[p], at(best, p, op).Ratio(otlp)})
+			c.Figures.Ages = append(c.Figures.Ages, AgeFigure{set.Ref, age, name, []string{"none", "zstd"}[p], at(best, p, op).Ratio(otlp),
+				max(at(best, p, op).Spread(), otlp.Spread())})
 		}
 		t.Add(row...)
 	}
@@ -287,6 +288,7 @@ type AgeFigure struct {
 	Age                    Age
 	Operation, Compression string
 	Ratio                  float64
+	Spread                 float64 // the larger one of the spreads of OTLP and STEF
 }
 
 // agesSummary returns a table with a row for each signal, age and operation.
@@ -314,6 +316,23 @@ func (f *Figures) agesSummary() *report.Table {
 		}
 	}
 	return t
+}
+
+// unsteadyAges returns a paragraph that names the figures whose rounds differ much, or "". On a
+// busy machine, first batches can have twice the ratio of another run, because they are short.
+func (f *Figures) unsteadyAges() string {
+	const much = 0.25
+	var names []string
+	for _, a := range f.Ages {
+		if a.Spread > much {
+			names = append(names, fmt.Sprintf("%s, %s, %s, %s %.0f %%", a.Ref.Title(), a.Age, a.Operation, a.Compression, 100*a.Spread))
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return paragraph(fmt.Sprintf("The spread of %d of %d figures is above %.0f %%, so repeat these before you rely on them: %s.",
+		len(names), len(f.Ages), 100*much, strings.Join(names, "; ")))
 }
 
 // senderRule says for each signal what the sender's conversion costs in a steady stream

@@ -229,7 +229,8 @@ func TestPlateau(t *testing.T) {
 	require.Equal(t, "-", c.plateau(sweepPlan{}, transport.STEF))
 }
 
-// TestSenderRule checks that the rule names the sets on which the sender costs more than OTLP.
+// TestSenderRule checks that the rule names the sets on which the sender costs more than OTLP, and
+// that figures with a large spread are named.
 func TestSenderRule(t *testing.T) {
 	var f Figures
 	require.Empty(t, f.senderRule())
@@ -237,11 +238,15 @@ func TestSenderRule(t *testing.T) {
 	for i, ratio := range []float64{0.52, 1.39, 1.03} {
 		ref := refs[len(refs)-1-i]
 		require.Equal(t, otlpfile.Logs, ref.Signal)
-		f.Ages = append(f.Ages, AgeFigure{ref, Steady, SerializeFromPdata, "zstd", ratio}, AgeFigure{ref, Steady, SerializeFromPdata, "none", 9},
-			AgeFigure{ref, First, SerializeFromPdata, "zstd", 9}, AgeFigure{ref, Steady, DeserializeToPdata, "zstd", 9})
+		f.Ages = append(f.Ages, AgeFigure{ref, Steady, SerializeFromPdata, "zstd", ratio, 0.25}, AgeFigure{ref, Steady, SerializeFromPdata, "none", 9, 0.1},
+			AgeFigure{ref, First, SerializeFromPdata, "zstd", 9, 0.1}, AgeFigure{ref, Steady, DeserializeToPdata, "zstd", 9, 0.1})
 	}
 	require.Equal(t, "The sender in a steady stream with zstd, relative to OTLP with zstd: logs: median 1.03 (from 0.52 to 1.39 over 3 sets), above 1 on "+
 		refs[len(refs)-2].Name+" 1.39, "+refs[len(refs)-3].Name+" 1.03.", f.senderRule())
+
+	require.Empty(t, f.unsteadyAges())
+	f.Ages[2].Spread = 0.26
+	require.Equal(t, "\nThe spread of 1 of 12 figures is above 25 %, so repeat these before you rely on them: "+refs[len(refs)-1].Title()+", first batch, SerializeFromPdata, zstd 26 %.\n", f.unsteadyAges())
 }
 
 // TestGrownHeap checks that the ramp at the beginning is not part of the median.

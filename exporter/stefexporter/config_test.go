@@ -280,6 +280,7 @@ func TestConfigMistakes(t *testing.T) {
 	f("routing_key: traceID\nendpoints: [localhost, 'localhost:24320']",
 		`endpoints has "localhost" without a port: write host:port, such as localhost:4320`)
 	f("routing_key: traceID\nendpoints: ['tcp://a:4320', 'b:4320']", "endpoints has the scheme tcp://, which gRPC does not know: write a:4320")
+	f(endpoint+"auth: {}", "auth has no authenticator: set auth::authenticator to the name of an extension, or remove auth")
 	f(endpoint+"balancer_name: fair", `balancer_name is "fair": set it to round_robin or pick_first`)
 	f("endpoint: grpc://localhost", "write host:port")
 	f("endpoint: 'a:4320,b:4320'", `endpoint is "a:4320,b:4320", which names several addresses: use one name that resolves to all of them, such as dns:///backend:4320, or list them in the key endpoints and set routing_key`)

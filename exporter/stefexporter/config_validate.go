@@ -110,14 +110,17 @@ func validateSizes(queue *exporterhelper.QueueBatchConfig) error {
 // of those checks name a Go struct instead of a configuration key, and do not say what to
 // write.
 func (c *Config) validateClient() error {
-	var balancerErr error
+	var balancerErr, authErr error
+	if auth := c.ClientConfig.Auth.Get(); auth != nil {
+		authErr = confkeys.Authenticator(auth.AuthenticatorID.String())
+	}
 	if name := c.ClientConfig.BalancerName; name != "" && grpcbalancer.Get(name) == nil {
 		balancerErr = fmt.Errorf("balancer_name is %q: set it to round_robin or pick_first", name)
 	}
 	if len(c.Endpoints) > 0 || strings.TrimSpace(c.ClientConfig.Endpoint) == "" {
-		return balancerErr
+		return errors.Join(balancerErr, authErr)
 	}
-	return errors.Join(validateHostPort(c.ClientConfig.Endpoint), balancerErr)
+	return errors.Join(validateHostPort(c.ClientConfig.Endpoint), balancerErr, authErr)
 }
 
 // validatePlain rejects http:// if TLS is on. The Collector would remove the scheme and use

@@ -127,7 +127,7 @@ func (h *health) bad(err error, undelivered bool) {
 	cause := causeOf(err)
 	lately := cause == h.cause && time.Since(h.warned) < logPeriod
 	changed := h.change(componentstatus.StatusRecoverableError)
-	if !changed && !h.newCause(cause) {
+	if !changed && !h.newCause(cause, stefgrpc.FromStatus(err).Kind == stefgrpc.KindAuth) {
 		return
 	}
 	h.undelivered = undelivered
@@ -165,8 +165,9 @@ func (h *health) refused(err error) {
 
 // newCause reports whether to log the cause of a failure while a problem lasts: at most one in
 // logPeriod. Each cause that is not vague is logged once, and again after repeatPeriod if the
-// last warning had another cause. If the problem was not logged, any cause counts as new.
-func (h *health) newCause(cause string) bool {
+// last warning had another cause. If the problem was not logged, any cause counts as new. A new
+// refusal of credentials is logged at once: the last warning often says that the peer is down.
+func (h *health) newCause(cause string, refused bool) bool {
 	switch {
 	case h.status != componentstatus.StatusRecoverableError:
 		return false
@@ -177,7 +178,7 @@ func (h *health) newCause(cause string) bool {
 	case slices.Contains(h.said, cause):
 		return time.Since(h.warned) >= repeatPeriod
 	}
-	return !vague(cause) && time.Since(h.warned) >= logPeriod
+	return refused || !vague(cause) && time.Since(h.warned) >= logPeriod
 }
 
 // vague reports whether a cause only says that the connection broke. A peer that refuses

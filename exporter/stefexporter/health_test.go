@@ -82,6 +82,13 @@ func TestWarnsOnChange(t *testing.T) {
 	h.failing(certificate)
 	h.failing(certificate)
 	require.Len(t, causes(), 1, "a new outage")
+
+	token := status.Error(codes.Unauthenticated, "wrong token")
+	h.failing(token)
+	h.failing(token)
+	third := causes()
+	require.Len(t, third, 1, "a refusal is logged at once, and once")
+	require.Contains(t, third[0], "wrong token")
 }
 
 func TestFallbackWarning(t *testing.T) {

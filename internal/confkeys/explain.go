@@ -93,7 +93,7 @@ func (f *entry) mistake(hints, choices map[string]string, sections []Section) er
 		return fmt.Errorf("%s has several values: set it to one text", f.path)
 	case (kind == reflect.Map || pairs(f.typ)) && value.Kind() != reflect.Map && value.Kind() != reflect.Slice:
 		return fmt.Errorf("%s is %v: write one name and its value on each line below it, such as name: value", f.path, f.value)
-	case pairs(f.typ) && value.Kind() == reflect.Slice && !areSections(value):
+	case pairs(f.typ) && value.Kind() == reflect.Slice && !arePairs(value):
 		return fmt.Errorf("%s is a list: write name: value pairs, such as {tenant: a}", f.path)
 	case kind == reflect.String && (value.CanInt() || value.CanFloat() || value.Kind() == reflect.Bool):
 		if value.CanInt() && (f.path == "endpoint" || strings.HasSuffix(f.path, "::endpoint")) {
@@ -111,10 +111,17 @@ func pairs(t reflect.Type) bool {
 		t.Elem().Field(0).Type.Kind() == reflect.String && t.Elem().Field(1).Type.Kind() == reflect.String
 }
 
-func areSections(list reflect.Value) bool {
+// arePairs reports whether all values of a list are sections with a name and a value.
+func arePairs(list reflect.Value) bool {
 	for i := range list.Len() {
-		if _, ok := list.Index(i).Interface().(map[string]any); !ok {
+		section, ok := list.Index(i).Interface().(map[string]any)
+		if !ok {
 			return false
+		}
+		for key := range section {
+			if key != "name" && key != "value" {
+				return false
+			}
 		}
 	}
 	return true

@@ -83,6 +83,7 @@ func TestExplain(t *testing.T) {
 	f("headers is x: write one name and its value on each line below it, such as name: value", map[string]any{"headers": "x"})
 	f("labels is 5: write one name and its value on each line below it, such as name: value", map[string]any{"labels": 5})
 	f("headers is a list: write name: value pairs, such as {tenant: a}", map[string]any{"headers": []any{"a"}})
+	f("headers is a list: write name: value pairs, such as {tenant: a}", map[string]any{"headers": []any{map[string]any{"tenant": "a"}}})
 	f("cannot be read", map[string]any{"headers": []any{map[string]any{"name": "a", "value": "b"}}})
 	f("endpoint has several values: set it to one text", map[string]any{"endpoint": []any{"a"}})
 	f("unknown key \"inner::x\": remove it, or write one of the keys in inner: block, interval, queue_size\nqueue is 1, but must be a section with one or more of the keys block, enabled, interval, queue_size",

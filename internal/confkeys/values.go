@@ -176,3 +176,11 @@ func advice(hint string) string {
 	}
 	return "; " + hint
 }
+
+// Authenticator returns an error if the section auth, which exists, names no extension.
+func Authenticator(name string) error {
+	if name != "" {
+		return nil
+	}
+	return errors.New("auth has no authenticator: set auth::authenticator to the name of an extension, or remove auth")
+}

@@ -12,6 +12,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -113,7 +114,9 @@ func TestRivals(t *testing.T) {
 	inQueue := os.Getenv(batchInQueue) != ""
 	rivals, batching := rivals, "the batch processor"
 	if inQueue { // Otel Arrow makes its own batches in any case
-		rivals, batching = rivals[:3], "the queue of the exporter"
+		again := rivals[1]
+		again.name += ", again" // its difference to 1 is noise
+		rivals, batching = append(slices.Clone(rivals[:3]), again), "the queue of the exporter"
 	}
 	var spreads []spreadOf
 	// Print each line immediately: measuring the whole table takes minutes.

@@ -220,6 +220,9 @@ func (c *Config) Validate() error {
 	} else {
 		errs = append(errs, socket(c.ServerConfig.NetAddr.Endpoint))
 	}
+	if auth := c.ServerConfig.Auth.Get(); auth != nil {
+		errs = append(errs, confkeys.Authenticator(auth.AuthenticatorID.String()))
+	}
 	errs = append(errs,
 		c.validateClientCA(),
 		// The Collector's own check reports negative numbers.

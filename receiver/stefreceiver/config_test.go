@@ -151,6 +151,7 @@ func TestConfigMistakes(t *testing.T) {
 	f(nil, "endpoint", "is missing")
 	f("64MiB", "max_recv_msg_size_mib", `is "64MiB": set it to a whole number, such as 64`)
 	f(-1, "max_recv_msg_size_mib", "between 1 and")
+	f(map[string]any{}, "auth", "auth has no authenticator")
 	f(15, "retry_after", "retry_after is 15 without a unit: write 15s or 15ms")
 	f("localhost:99999", "endpoint", "set the port to a number up to 65535")
 	f("localhost", "endpoint", `endpoint is "localhost": set it to host:port, such as "localhost:4320"`)

@@ -19,7 +19,16 @@
 // The messages are MetricsData, TracesData and LogsData. The requests of the
 // export services are the same on the wire. A server acknowledges the Records of its
 // decoder. The example in session_example_test.go, which go doc does not print, sends
-// messages over gRPC.
+// messages over gRPC, and answers the OTLP client of a gateway:
+//
+//	Send returned                             answer
+//	nil                                       success
+//	*BatchError with Delivered,               success with partial_success: the omitted items
+//	*RejectedError                            and the records that the backend rejected
+//	*BatchError without Delivered             INVALID_ARGUMENT, HTTP 400
+//	*UnsentError with a retryable Cause       the status of Cause, HTTP 503 with Retry-After
+//	*UnsentError with KindAuth                UNAVAILABLE, HTTP 503: the backend refuses the gateway
+//	*UnsentError with another Cause           INVALID_ARGUMENT, HTTP 400
 //
 // # Mapping
 //

@@ -13,7 +13,9 @@ import (
 
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
 
 	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/otelstef"
@@ -75,28 +77,50 @@ func ExampleTracesEncoder_session() {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	for _, message := range [][]byte{message, message[:10], []byte(`{"resourceSpans":[]}`), message} {
-		err := session.Send(ctx, message)
-		var bad *stefotlp.WireError
-		switch {
-		case err == nil:
-			fmt.Println("delivered")
-		case errors.As(err, &bad):
-			fmt.Println("refused:", bad)
-		default:
-			fmt.Println(err) // ExampleSession of stefgrpc shows all cases
-		}
+		rejected, why, err := answer(session.Send(ctx, message))
+		fmt.Println("answer:", rejected, why, err)
 	}
 	fmt.Println("streams:", session.Stats().Opened)
 	fmt.Println("shutdown:", session.Shutdown(ctx))
 	// Output:
 	// the server has "GET /cart"
-	// delivered
-	// refused: stefotlp: at byte 0: damaged message: a field is cut off or has a wrong wire type
-	// refused: stefotlp: at byte 0: damaged message: it looks like JSON, but only the protobuf encoding is read
+	// answer: 0  <nil>
+	// answer: 0  rpc error: code = InvalidArgument desc = stefotlp: at byte 0: damaged message: a field is cut off or has a wrong wire type
+	// answer: 0  rpc error: code = InvalidArgument desc = stefotlp: at byte 0: damaged message: it looks like JSON, but only the protobuf encoding is read
 	// the server has "GET /cart"
-	// delivered
+	// answer: 0  <nil>
 	// streams: 1
 	// shutdown: <nil>
+}
+
+// answer returns what a gateway answers to its OTLP client after Send: a status, or a success with
+// rejected items and the reason, which belong into partial_success. Over HTTP, InvalidArgument is
+// 400, and the other codes are 503 with Retry-After.
+func answer(err error) (rejected int, why string, _ error) {
+	var bad *stefgrpc.RejectedError // records that the backend rejected
+	if errors.As(err, &bad) {
+		rejected, why = int(bad.Records), bad.Error()
+	}
+	var part *stefgrpc.BatchError
+	var unsent *stefgrpc.UnsentError
+	switch {
+	case errors.As(err, &part) && part.Delivered:
+		var left stefotlp.ItemErrors // items that the encoder left out
+		if errors.As(part, &left) {
+			rejected += left.Items()
+		}
+		return rejected, part.Err.Error(), nil
+	case errors.As(err, &part):
+		return 0, "", status.Error(codes.InvalidArgument, part.Err.Error())
+	case errors.As(err, &unsent) && unsent.Cause.Retryable():
+		return 0, "", unsent.Cause.GRPCStatus().Err() // with RetryInfo, if the backend named a delay
+	case unsent != nil && unsent.Cause.Kind == stefgrpc.KindAuth:
+		// The backend refuses the credentials of the gateway. The client must keep its data.
+		return 0, "", status.Error(codes.Unavailable, "the gateway is not allowed to send to its backend")
+	case unsent != nil:
+		return 0, "", status.Error(codes.InvalidArgument, unsent.Error())
+	}
+	return rejected, why, nil
 }
 
 // serveSpans acknowledges spans and prints their names.

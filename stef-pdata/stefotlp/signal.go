@@ -95,7 +95,7 @@ func looksLike(b []byte, reason string) string {
 	case n > 4 && uint64(binary.BigEndian.Uint32(b)) == uint64(n-4):
 		return "it begins with its length in 4 bytes: remove them"
 	}
-	if n := framed(b); n > 1 {
+	if n := framed(b); n > 1 && bytes.ContainsFunc(b, func(r rune) bool { return r != 0 }) {
 		return fmt.Sprintf("it is a file of %d messages with their lengths in 4 bytes: encode each message without its length", n)
 	}
 	return reason

@@ -100,6 +100,7 @@ func TestLooksLike(t *testing.T) {
 	f("the 5 bytes that gRPC puts", append(append([]byte{0}, length...), message...))
 	f("its length in 4 bytes", append(length, message...))
 	one := append(length, message...)
+	f("a field is cut off", make([]byte, 8)) // not a file of two empty messages
 	f("it is a file of 3 messages with their lengths in 4 bytes: encode each message", bytes.Repeat(one, 3))
 	f("a field is cut off or has a wrong wire type", append(bytes.Repeat(one, 3), 0))
 	f("a field is cut off or has a wrong wire type", message[:len(message)-1])
