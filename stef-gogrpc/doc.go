@@ -164,6 +164,8 @@
 //	                                       insecure.NewCredentials
 //	error reading server preface: EOF      the server uses TLS and the client does not:
 //	                                       credentials.NewTLS
+//	x509: certificate signed by unknown    the client does not know the certificate authority of the
+//	authority                              server: tls.Config.RootCAs
 //	broken pipe, certificate required      the server wants a client certificate:
 //	                                       tls.Config.Certificates
 //	http2: frame too large                 a server of HTTP/1 listens there

@@ -44,6 +44,11 @@
 // Scope and Metric work while the value belongs to the record alone. They panic as soon as the
 // value is shared, for example after SetMetric, or after CopyFrom of a reader's record.
 //
+// Times are nanoseconds since 1970. Their names are those of OTLP's messages, mostly: a Point has
+// Timestamp and StartTimestamp, a Span StartTimeUnixNano and EndTimeUnixNano, an Event
+// TimeUnixNano, and a LogRecord Time and ObservedTime. Severity numbers and status codes are
+// uint64, with the constants SeverityInfo, StatusCodeError and others of this package.
+//
 // A sum or a histogram needs SetAggregationTemporality, and a sum that only grows needs
 // SetMonotonic(true). Without the first, converters to OTLP write an unspecified temporality, and
 // backends may drop such metrics.
