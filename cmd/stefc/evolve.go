@@ -109,7 +109,7 @@ type finding struct {
 var advice = map[schema.ChangeKind]string{
 	schema.LayoutChange: "Append to structs and oneofs instead, and rename what is not used any more, such as to Unused1.",
 	schema.RootChange:   "Keep each root. If roots got other names, rename one at a time, in a step that neither adds nor removes a root.",
-	schema.EnumChange:   "Keep the enum of each field and the number of each value, and give new values new numbers.",
+	schema.EnumChange:   "Keep the enum of each field and the number of each value, and give new values new numbers. Rename an enum and its values in two steps.",
 }
 
 // findings returns what breaks the reading of streams of old with the code of now.

@@ -57,7 +57,7 @@ func TestRunAgainst(t *testing.T) {
 	f(wrong+"     | Order: had 3 fields and has 2, without ID; fields cannot be removed, but may get other names\n"+advice, strings.Replace(shop, "ID uint64", "", 1))
 	f("shop.stef: the new code reads streams of old.stef with other names of enum values:\n"+
 		"     | Color.Red: was 1 and is 2: old streams have a value without a name\n"+
-		"     | Keep the enum of each field and the number of each value, and give new values new numbers.\n", strings.Replace(shop, "Red = 1", "Red = 2", 1))
+		"     | Keep the enum of each field and the number of each value, and give new values new numbers. Rename an enum and its values in two steps.\n", strings.Replace(shop, "Red = 1", "Red = 2", 1))
 	var fields strings.Builder
 	want := wrong
 	for i := range 12 {
@@ -200,7 +200,7 @@ func TestRunReportsOtherEnums(t *testing.T) {
 		"     | A.X: was of type enum E and is of type enum F, where 1 is Q and not P: old streams are read with the wrong names\n" +
 		"     | A.Y: was of type enum F and is of type enum E, where 1 is P and not Q: old streams are read with the wrong names\n" +
 		"     | A.L: was of type enum F and is of type enum E, where 1 is P and not Q: old streams are read with the wrong names\n" +
-		"     | Keep the enum of each field and the number of each value, and give new values new numbers."
+		"     | Keep the enum of each field and the number of each value, and give new values new numbers. Rename an enum and its values in two steps."
 	_, code, stderr := stefc(t, old, "-out", "gen", "shop.stef")
 	require.Equal(t, 0, code, stderr)
 	require.NoError(t, os.Rename("shop.stef", "old.stef"))

@@ -346,7 +346,7 @@ func TestRunWarnsOfEnums(t *testing.T) {
 	require.Empty(t, stderr)
 	const (
 		warning = "shop.stef: warning: the new code reads streams of the code in gen with other names of enum values:\n"
-		advice  = "     | Keep the enum of each field and the number of each value, and give new values new numbers. If there are no such streams, ignore this.\n"
+		advice  = "     | Keep the enum of each field and the number of each value, and give new values new numbers. Rename an enum and its values in two steps. If there are no such streams, ignore this.\n"
 	)
 	f := func(now, want string) {
 		t.Helper()

@@ -532,9 +532,10 @@ func (p *parser) typeOf(t *schema.Type, owner string, ownerAt span) bool {
 		if p.tok.kind == number {
 			return p.fail(p.tok.span, "an array has no fixed length: write \"[]Type\"")
 		}
-		if !p.expect("]", "after \"[\"") {
-			return false
+		if p.tok.kind != "]" {
+			return p.fail(p.tok.span, "expected \"]\" after \"[\", found %s: an array is written \"[]Type\"", p.tok.describe())
 		}
+		p.next()
 		if p.tok.kind == "[" {
 			return p.fail(p.tok.span, "arrays of arrays are not possible: put the inner array into a struct")
 		}

@@ -152,6 +152,8 @@ func typeHint(kind tokenKind) string {
 		return ": define the " + string(kind) + " outside and use its name as the type"
 	case kind == "optional":
 		return `: "optional" comes after the type`
+	case kind == "dict":
+		return `: "dict(Name)" comes after the type`
 	}
 	return ""
 }

@@ -201,6 +201,8 @@ func TestSchemaVersions(t *testing.T) {
 		require.Contains(t, out, map[string]string{"cat": `"customer":"Ada"`, "stat": "root         Order, older version of newer.stef, not announced: 2\n", "inspect": `"Ada"`}[command])
 		fails(cli.ExitData, "the stream announces no schema, so it is read with all fields of "+newer+" (Order=3,2). If it was written with an older or newer version, pass the schema of that version, or, if older, --base with its numbers of fields: frame 1 at offset ", old,
 			command, "--schema", newer, "--root", "Order", "-")
+		fails(cli.ExitData, "its user data say that its root is Err, which "+older+" does not have: pass the schema of that root: frame 1 at offset ",
+			orders(t, dynamic.WithUserData(map[string]string{"stef.root": "Err"})), command, "--schema", older, "-")
 		fails(cli.ExitData, "--base", old, command, "--schema", newer, "-")
 		fails(cli.ExitData, "the stream is newer than "+older, announced, command, "--schema", older, "-")
 		fails(cli.ExitUsage, "--base needs --schema", old, command, "--base", "Order=2", "-")

@@ -147,6 +147,9 @@ func (s *opened) explain(err error) error {
 		if s.other != nil {
 			advice += "; or pass --root " + s.other.Name + ", which fits"
 		}
+		if name := s.head.UserData[stream.UserDataKey]; name != "" && !slices.ContainsFunc(s.o.roots, func(r *stream.Root) bool { return strings.EqualFold(name, r.Name) || name == r.Struct.Name }) {
+			return fmt.Errorf("the stream announces no schema, and its user data say that its root is %s, which %s does not have: pass the schema of that root: %w", name, s.o.schema, err)
+		}
 		return fmt.Errorf("the stream announces no schema, so it is read with all fields of %s (%s). If it was written with an older or newer version, %s: %w",
 			s.o.schema, shortCounts(s.candidates()), advice, err)
 	case misfit:
