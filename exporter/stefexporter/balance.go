@@ -142,10 +142,11 @@ func (b *balancer[B]) set(ctx context.Context, addresses []string) error {
 }
 
 // connect connects to one address. If the address was resolved from a name, TLS verifies
-// that the certificate is valid for the name.
+// that the certificate is valid for the name, or for tls::server_name_override if that is set.
 func (b *balancer[B]) connect(ctx context.Context, address string) (*backend[B], error) {
 	config := *b.exporter.config
-	if len(config.Endpoints) == 0 && config.ClientConfig.Authority == "" {
+	named := config.ClientConfig.TLS.ServerName != "" && !config.withoutTLS() // gRPC accepts no second name
+	if len(config.Endpoints) == 0 && config.ClientConfig.Authority == "" && !named {
 		config.ClientConfig.Authority = strings.TrimPrefix(config.ClientConfig.Endpoint, "dns:///")
 	}
 	config.ClientConfig.Endpoint = address

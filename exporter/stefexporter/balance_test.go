@@ -6,15 +6,19 @@ package stefexporter
 import (
 	"context"
 	"encoding/binary"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"net"
+	"net/http/httptest"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/component/componenttest"
+	"go.opentelemetry.io/collector/config/configopaque"
+	"go.opentelemetry.io/collector/config/configtls"
 	"go.opentelemetry.io/collector/consumer/consumererror"
 	"go.opentelemetry.io/collector/exporter/exportertest"
 	"go.opentelemetry.io/collector/pdata/plog"
@@ -23,7 +27,9 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/status"
 
 	"github.com/otelstef/stef/exporter/stefexporter/internal/metadata"
@@ -212,6 +218,26 @@ func TestResolve(t *testing.T) {
 	err = x.push(ctx, batch()) // push waits for a stream, as with a single backend
 	require.ErrorAs(t, err, &rest)
 	require.Equal(t, 3, rest.Data().SpanCount())
+}
+
+// TestResolveServerName: the certificates of the backends are for another name than that of the
+// endpoint.
+func TestResolveServerName(t *testing.T) {
+	web := httptest.NewTLSServer(nil) // its certificate is for example.com
+	defer web.Close()
+	p := listen(t, &peer{}, "", true, false, grpc.Creds(credentials.NewServerTLSFromCert(&web.TLS.Certificates[0])))
+	_, port, err := net.SplitHostPort(p.addr)
+	require.NoError(t, err)
+	c := testConfig("backends.example:" + port)
+	c.RoutingKey = RoutingTraceID
+	c.ClientConfig.TLS = configtls.ClientConfig{ServerName: "example.com"}
+	c.ClientConfig.TLS.CAPem = configopaque.String(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: web.Certificate().Raw}))
+	x, err := newExporter(c, signal.Traces, tracesSplitter, exportertest.NewNopSettings(metadata.Type))
+	require.NoError(t, err)
+	x.lookup = func(context.Context, string) ([]string, error) { return []string{"127.0.0.1"}, nil }
+	require.NoError(t, x.start(t.Context(), componenttest.NewNopHost()))
+	defer func() { require.NoError(t, x.shutdown(context.Background())) }()
+	require.NoError(t, x.push(t.Context(), spans("a")))
 }
 
 // TestBackendDiesWhileSplitting: a backend goes down after it was chosen for a part of a batch.

@@ -126,8 +126,7 @@ func (c *Config) validateClient() error {
 // validatePlain rejects http:// if TLS is on. The Collector would remove the scheme and use
 // TLS, and the error for a peer without TLS would not mention the scheme.
 func (c *Config) validatePlain() error {
-	tls := &c.ClientConfig.TLS
-	if tls.Insecure && tls.CAFile == "" && tls.CAPem == "" { // configtls turns TLS on if a CA is set
+	if c.withoutTLS() {
 		return nil
 	}
 	check := func(key, endpoint string) error {
@@ -136,7 +135,7 @@ func (c *Config) validatePlain() error {
 			return nil
 		}
 		why, fix := "", "set tls::insecure to true"
-		if tls.Insecure {
+		if c.ClientConfig.TLS.Insecure {
 			why, fix = ", because a CA is set beside tls::insecure", "remove tls::ca_file and tls::ca_pem"
 		}
 		return fmt.Errorf("%s has the scheme http://, but TLS is on%s: write %s, and %s if the peer has no TLS", key, why, address, fix)
@@ -146,6 +145,12 @@ func (c *Config) validatePlain() error {
 		errs = append(errs, check("endpoints", endpoint))
 	}
 	return errors.Join(errs...)
+}
+
+// withoutTLS reports whether connections have no TLS. A CA turns TLS on.
+func (c *Config) withoutTLS() bool {
+	tls := &c.ClientConfig.TLS
+	return tls.Insecure && tls.CAFile == "" && tls.CAPem == ""
 }
 
 func validateHostPort(endpoint string) error {
