@@ -13,6 +13,8 @@ import (
 
 	"go.opentelemetry.io/collector/component"
 	"go.uber.org/zap"
+
+	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
 )
 
 // backend is one address to which batches are sent, with its connections and its
@@ -144,7 +146,7 @@ func (b *backend[B]) markDown(err error) {
 	if b.probe != nil {
 		b.probe.Stop()
 	}
-	b.probe = time.AfterFunc(b.pause, b.ask)
+	b.probe = time.AfterFunc(max(b.pause, stefgrpc.FromStatus(err).RetryDelay), b.ask)
 	b.pause = min(2*b.pause, maxProbePause)
 	b.mu.Unlock()
 	if first {

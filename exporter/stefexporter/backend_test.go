@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -15,6 +16,8 @@ import (
 	"go.opentelemetry.io/collector/exporter/exportertest"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 
 	"github.com/otelstef/stef/exporter/stefexporter/internal/metadata"
 )
@@ -83,6 +86,22 @@ func TestBackendComesAndGoes(t *testing.T) {
 	last := lines("has STEF for traces now. Sending STEF again.")
 	require.LessOrEqual(t, len(last), 3, last) // two more lines if batches were sent meanwhile: OTLP failed, then worked
 	require.Contains(t, last[len(last)-1], "has STEF for traces now")
+}
+
+// TestBusyBackend: a backend that refuses streams for a time is not asked again before that.
+func TestBusyBackend(t *testing.T) {
+	t.Parallel()
+	var asked atomic.Int64
+	p := listen(t, &peer{}, "", true, false, grpc.StreamInterceptor(func(any, grpc.ServerStream, *grpc.StreamServerInfo, grpc.StreamHandler) error {
+		asked.Add(1)
+		return withRetryInfo(codes.Unavailable, time.Hour)
+	}))
+	c := testConfig("")
+	c.RoutingKey, c.Endpoints = RoutingTraceID, []string{p.addr}
+	start(t, c)
+	require.Eventually(t, func() bool { return asked.Load() > 0 }, time.Minute, time.Millisecond)
+	time.Sleep(2 * time.Second)
+	require.EqualValues(t, 1, asked.Load())
 }
 
 // TestAllBackendsDown starts with two backends that do not answer. One log line says that
