@@ -156,7 +156,9 @@ func faultOf(err *Error) *session.Fault {
 	return f
 }
 
-func endOf(err *Error) *session.Fault {
+// endOf classifies the end of a stream. sent reports whether records may have been sent on it: if a
+// server has accepted a stream with records, UNIMPLEMENTED concerns the records.
+func endOf(err *Error, sent bool) *session.Fault {
 	f := faultOf(err)
 	if f == nil || err.Retryable() {
 		return f
@@ -166,6 +168,10 @@ func endOf(err *Error) *session.Fault {
 		f.Class, f.Deliberate = session.Refused, true
 	case KindLimit, KindAuth, KindUnknown:
 		f.Class = session.Refused
+	case KindUnimplemented:
+		if sent {
+			f.Class = session.Refused
+		}
 	}
 	return f
 }

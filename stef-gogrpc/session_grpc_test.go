@@ -514,6 +514,7 @@ func TestSessionRefusedBatch(t *testing.T) {
 		})
 	}
 	f("invalid", func() error { return &stefgrpc.Error{Kind: stefgrpc.KindInvalid, Err: errors.New("nested too deep")} })
+	f("unimplemented", func() error { return status.Error(codes.Unimplemented, "this kind of record is not stored") })
 	f("limit", func() error { return &stefgrpc.Error{Kind: stefgrpc.KindLimit, Err: errors.New("too large")} })
 	f("panic", func() error { panic("bad record") })
 }

@@ -142,7 +142,7 @@ func (t *opener[B]) connect() (l *sender[B], refused *session.Fault, failed *Err
 	}
 	end := FromStatus(stream.Err())
 	failed = writerError(err, end)
-	if f := endOf(end); failed == end && f.Deliberate {
+	if f := endOf(end, false); failed == end && f.Deliberate {
 		return nil, f, failed
 	}
 	return nil, refusal(failed), failed

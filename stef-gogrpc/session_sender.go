@@ -205,7 +205,8 @@ func (x *sender[B]) watch() {
 	for {
 		select {
 		case <-x.stream.Done():
-			end := session.Over{Cause: endOf(FromStatus(x.stream.Err())), SentTo: x.stream.sentAtMost()}
+			sent := x.stream.sentAtMost()
+			end := session.Over{Cause: endOf(FromStatus(x.stream.Err()), sent > 0), SentTo: sent}
 			var out session.Decisions
 			s.mu.Lock()
 			s.machine.Ended(x.state, end, time.Now(), &out)

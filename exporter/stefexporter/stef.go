@@ -168,7 +168,8 @@ func (x *stefSender[B]) send(ctx context.Context, data B, items int) *failure {
 		code = codes.Unavailable // the batch waited for a stream, not for an acknowledgement
 	}
 	x.telemetry.failed(ctx, ProtocolSTEF, code)
-	if !v.retry && errors.As(err, &unsent) && !withoutSTEF(err) && (unsent.Acknowledged > 0 || len(unsent.Rejected) > 0) {
+	otlp := x.config.Protocol == ProtocolAuto && withoutSTEF(err) // the whole batch is sent by OTLP
+	if !v.retry && errors.As(err, &unsent) && !otlp && (unsent.Acknowledged > 0 || len(unsent.Rejected) > 0) {
 		x.endedWithin(ctx, b, unsent)
 		return &failure{verdict: v, err: streamError(err)}
 	}

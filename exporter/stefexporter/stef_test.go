@@ -173,6 +173,31 @@ func TestSTEFEnds(t *testing.T) {
 	f(status.Error(codes.InvalidArgument, "bad frame"), true, "bad frame")
 }
 
+// TestSTEFUnimplementedRecord uses a peer that has STEF and ends the stream with UNIMPLEMENTED because
+// of a record. Without OTLP, the items that it had not answered are dropped, and only these.
+func TestSTEFUnimplementedRecord(t *testing.T) {
+	p := &peer{onStream: func(s *stefgrpc.ServerStream) error {
+		r, err := otelstef.NewSpansReader(s, s.ReaderOptions()...)
+		if err != nil {
+			return err
+		}
+		for range 3 {
+			if !r.Next() {
+				return r.Err()
+			}
+		}
+		s.AckUpTo(2)
+		return status.Error(codes.Unimplemented, "this kind of span is not stored")
+	}}
+	listen(t, p, "", true, false)
+	c := testConfig(p.addr)
+	c.Protocol = ProtocolSTEF
+	x := start(t, c)
+	require.True(t, consumererror.IsPermanent(x.send("0", "1", "2", "3")))
+	dropped(t, x, map[string]int64{dropPermanent: 2})
+	require.Equal(t, map[string]int64{"stef": 2}, counted(t, x, "items_delivered", "protocol"))
+}
+
 // TestSTEFCrash kills the peer while batches wait for acknowledgements.
 func TestSTEFCrash(t *testing.T) {
 	reached := make(chan struct{}, 8)
