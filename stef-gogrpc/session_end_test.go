@@ -312,6 +312,32 @@ func TestSessionAckTimeout(t *testing.T) {
 		require.EqualValues(t, 5, b.unsent(KindUnavailable).Acknowledged)
 		r.stop()
 	})
+	// The server acknowledged the whole frame when it had only a part of it, so no batch waits for an
+	// answer. But the network does not accept the rest of the frame, so the sender takes no batch.
+	for _, idle := range []time.Duration{-1, 2 * time.Minute} {
+		bubble(t, "of a frame that was acknowledged too early", func(t *testing.T, r *rig) {
+			r.config.FlushInterval, r.config.MaxLifetime, r.config.IdleTimeout = -1, -1, idle
+			r.onOpen = func(_ context.Context, n int, s *fakeStream) error {
+				s.tell(func(f frame) {
+					s.respond(f.last)
+					if n == 0 {
+						<-s.done
+					}
+				})
+				return nil
+			}
+			r.start()
+			r.send(load{id: 1}).ok()
+			time.Sleep(time.Minute)
+			b := r.send(load{id: 2})
+			b.waits()
+			time.Sleep(2 * r.config.AckTimeout) // the watcher looks once in AckTimeout
+			b.ok()
+			require.True(t, r.stream(0).over())
+			require.EqualValues(t, 1, r.session.Stats().Closed[CloseAckTimeout])
+			r.stop()
+		})
+	}
 	bubble(t, "of a network that takes nothing", func(t *testing.T, r *rig) {
 		r.start()
 		r.stream(0).block()

@@ -55,13 +55,17 @@ func (m *Machine) resolve(s *Stream, now time.Time, out *Decisions) {
 // or less, the stream must be closed.
 func (m *Machine) Overdue(s *Stream, now time.Time, out *Decisions) time.Duration {
 	c := &m.config
-	switch head := s.pending.head; {
+	head := s.pending.head
+	if head == nil {
+		head = s.inbox // its sender is blocked, although all that was sent is answered
+	}
+	switch {
 	case head != nil && !s.failed:
 		waits := head.since
 		if s.answered.After(waits) {
 			waits = s.answered // the stream is slow, but makes progress
 		}
-		if last := s.pending.tail; last.gaveUp && last.place == inEncoder && last.since.Before(waits) {
+		if last := s.pending.tail; last != nil && last.gaveUp && last.place == inEncoder && last.since.Before(waits) {
 			waits = last.since // the encoder is blocked: the end of the stream unblocks it
 		}
 		wait := c.AckTimeout - now.Sub(waits)
@@ -82,9 +86,6 @@ func (m *Machine) Overdue(s *Stream, now time.Time, out *Decisions) time.Duratio
 // stream must be checked again: the rest of IdleTimeout, or DrainTimeout if the stream
 // was retired.
 func (m *Machine) idleFor(s *Stream, now time.Time, out *Decisions) time.Duration {
-	if s.inbox != nil {
-		return m.config.IdleTimeout
-	}
 	if wait := m.config.IdleTimeout - s.idleTime(now); wait > 0 {
 		return wait
 	}

@@ -20,7 +20,7 @@ func (m *Machine) fill(now time.Time, out *Decisions) {
 		m.queue.remove(b)
 		m.turn++
 		s.inbox, s.turn = b, m.turn
-		b.stream, b.place = s, inInbox
+		b.stream, b.place, b.since = s, inInbox, now
 		out.add(Decision{Kind: WakeSender, Stream: s})
 	}
 	if cause := m.refusal(); cause != nil {
