@@ -188,7 +188,7 @@ func (s *Session[B]) cause(f *session.Fault, ctx context.Context) *Error {
 	case session.GaveUp:
 		return gaveUp(ctx)
 	case session.Unanswered:
-		return errorf(KindClosed, "the stream ended before the server acknowledged all records")
+		return errorf(KindClosed, "the server ended the stream gracefully")
 	case session.EncoderFailed:
 		return errorf(KindClosed, "another batch of the stream could not be encoded: %v", f.Err)
 	case session.Bystander:

@@ -214,6 +214,26 @@ func TestSessionGaveUpInDelay(t *testing.T) {
 		r.stream(0).end(retryAfter(3 * time.Second))
 		gaveUp(t, r)
 	})
+	bubble(t, "after a graceful end", func(t *testing.T, r *rig) {
+		r.onOpen = func(ctx context.Context, n int, _ *fakeStream) error {
+			if n > 0 {
+				<-ctx.Done()
+			}
+			return ctx.Err()
+		}
+		r.config.FlushInterval = -1
+		r.start()
+		a := r.send(load{})
+		r.stream(0).ackAll()
+		a.ok()
+		r.stream(0).end(nil)
+		b := r.send(load{})
+		time.Sleep(time.Second)
+		b.cancel()
+		e := b.unsent(KindCanceled)
+		require.ErrorContains(t, e, "while no stream was open: stefgrpc: closed: the server ended the stream gracefully")
+		r.stop()
+	})
 	bubble(t, "while another stream is live", func(t *testing.T, r *rig) {
 		r.config.Streams = 2
 		r.config.MaxUnackedBatches = 1

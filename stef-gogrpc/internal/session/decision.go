@@ -113,8 +113,7 @@ const (
 	ShutDown
 	// GaveUp: the caller gave up.
 	GaveUp
-	// Unanswered: the stream has ended, and the peer has not acknowledged all sent
-	// records.
+	// Unanswered: the peer ended the stream gracefully. It had not received the batch, if there is one.
 	Unanswered
 	// Bystander: the peer refused an earlier batch of the stream. Err says why.
 	Bystander
