@@ -34,7 +34,8 @@ func (e *echo) Through() uint64           { return e.sent }
 func (e *echo) Answer(first, last uint64) ledger.Answer {
 	return ledger.Answer{Acknowledged: last - first + 1, Whole: true}
 }
-func (e *echo) Settle(uint64)            {}
+func (e *echo) Settle(first, last uint64) ledger.Answer { return e.Answer(first, last) }
+
 func (e *echo) sentAtMost() uint64       { return e.sent }
 func (e *echo) Unacked() (int64, uint64) { return 0, 0 }
 func (e *echo) CloseSend() error         { return e.Close() }

@@ -87,10 +87,10 @@ func (s *fakeStream) Answer(first, last uint64) ledger.Answer {
 	return s.ledger.Answer(first, last)
 }
 
-func (s *fakeStream) Settle(id uint64) {
+func (s *fakeStream) Settle(first, last uint64) ledger.Answer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.ledger.Settle(id)
+	return s.ledger.Settle(first, last)
 }
 
 func (s *fakeStream) Sent() uint64 {

@@ -52,10 +52,10 @@ func (s *streamAnswers) Answer(first, last uint64) ledger.Answer {
 	return s.ledger.Answer(first, last)
 }
 
-func (s *streamAnswers) Settle(id uint64) {
+func (s *streamAnswers) Settle(first, last uint64) ledger.Answer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.ledger.Settle(id)
+	return s.ledger.Settle(first, last)
 }
 
 // sentAtMost is Sent, or the greatest id if chunks with an unknown number of

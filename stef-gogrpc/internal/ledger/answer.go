@@ -20,11 +20,14 @@ type Answer struct {
 // Hold makes the ledger keep all bad ids until they are settled.
 func (l *Sender) Hold() { l.held = true }
 
-// Settle marks all ids up to id as settled: the caller will not ask for them again. If
-// a server reports such an id as bad later, the report is late.
-func (l *Sender) Settle(id uint64) {
-	l.settled = max(l.settled, id)
-	l.truncateRejected()
+// Settle returns the answer for the records from first to last, and marks all ids up to last as
+// settled: the caller will not ask for them again. If a server reports such an id as bad later, the
+// report is late.
+func (l *Sender) Settle(first, last uint64) Answer {
+	a := l.Answer(first, last)
+	l.settled = max(l.settled, last)
+	l.truncateRejected(len(l.rejected) / 4) // not for each batch: the rest moves
+	return a
 }
 
 // Through returns the last id up to which every record is answered: either acknowledged or

@@ -16,7 +16,7 @@ func asked(t *testing.T, responses ...Response) *Sender {
 	l := new(Sender)
 	l.Hold()
 	require.NoError(t, l.Send(30, 1))
-	l.Settle(10)
+	l.Settle(1, 10)
 	for _, r := range responses {
 		_, _, err := l.Receive(r)
 		require.NoError(t, err)
@@ -94,6 +94,6 @@ func TestHeldRangesAreKept(t *testing.T) {
 	_, _, err = l.Receive(Response{Acked: 2 * n})
 	require.NoError(t, err)
 	require.EqualValues(t, n, l.Answer(1, 2*n).Bad)
-	l.Settle(2 * n)
+	l.Settle(1, 2*n)
 	require.Len(t, l.Rejected(), maxRejected)
 }

@@ -122,17 +122,17 @@ func (l *Sender) reject(ranges []wire.IDRange) wire.Ranges {
 	at := max(0, near-1)
 	tail := wire.Normalize(slices.Concat(l.rejected[at:], news))
 	l.rejected = append(l.rejected[:at], tail...)
-	l.truncateRejected()
+	l.truncateRejected(0)
 	return news
 }
 
-// truncateRejected drops the first ranges of bad ids if there are too many.
-func (l *Sender) truncateRejected() {
+// truncateRejected drops the first ranges of bad ids that are too many, if these are at least n.
+func (l *Sender) truncateRejected(n int) {
 	over := len(l.rejected) - maxRejected
 	if l.held {
 		over = min(over, l.rejected.Above(l.settled))
 	}
-	if over > 0 {
+	if over > 0 && over >= n {
 		l.rejected = slices.Delete(l.rejected, 0, over)
 	}
 }

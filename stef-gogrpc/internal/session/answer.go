@@ -32,13 +32,13 @@ func (m *Machine) resolve(s *Stream, now time.Time, out *Decisions) {
 	for b := s.pending.head; b != nil && b.last != 0 && b.last <= through; b = s.pending.head {
 		s.drop(b)
 		s.settled = b.last
-		if !b.settled {
-			m.deliver(b, s, s.answers.Answer(b.first, b.last), now, out)
+		// One call: between two calls, the receiving goroutine could note a rejection that nobody counts.
+		if a := s.answers.Settle(b.first, b.last); !b.settled {
+			m.deliver(b, s, a, now, out)
 		}
 		s.idleFrom = now
 	}
 	if s.settled > before {
-		s.answers.Settle(s.settled)
 		m.notRefused()
 	}
 	if s.pending.len > 0 {

@@ -24,7 +24,7 @@ const (
 type Answers interface {
 	Through() uint64
 	Answer(first, last uint64) ledger.Answer
-	Settle(id uint64)
+	Settle(first, last uint64) ledger.Answer
 }
 
 // Stream is a stream of the session. All fields except Owner belong to the
