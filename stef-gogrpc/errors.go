@@ -9,12 +9,14 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/durationpb"
 )
 
@@ -147,19 +149,22 @@ func (e *Error) Retryable() bool {
 func (e *Error) namesDelay() bool { return e.HasRetryInfo || e.RetryDelay > 0 }
 
 // GRPCStatus returns e as a status, so that status.FromError finds it, also in an *UnsentError. A
-// *BatchError and a *RejectedError have no status.
+// *BatchError and a *RejectedError have no status. If Err has a status with the code of e, it is
+// this status, with the delay of e if e has one.
 func (e *Error) GRPCStatus() *status.Status {
+	st := status.New(e.code(), e.Error())
 	var from interface{ GRPCStatus() *status.Status }
 	if errors.As(e.Err, &from) {
-		if st := from.GRPCStatus(); st != nil && st.Code() == e.code() {
-			return st
+		if inner := from.GRPCStatus(); inner != nil && inner.Code() == e.code() {
+			st = inner
 		}
 	}
-	st := status.New(e.code(), e.Error())
-	if !e.namesDelay() {
+	if delay, named := retryInfo(st); !e.namesDelay() || named && delay == e.RetryDelay {
 		return st
 	}
-	detailed, err := st.WithDetails(&errdetails.RetryInfo{RetryDelay: durationpb.New(e.RetryDelay)})
+	other := st.Proto() // a copy
+	other.Details = slices.DeleteFunc(other.GetDetails(), func(d *anypb.Any) bool { return d.MessageIs((*errdetails.RetryInfo)(nil)) })
+	detailed, err := status.FromProto(other).WithDetails(&errdetails.RetryInfo{RetryDelay: durationpb.New(e.RetryDelay)})
 	if err != nil {
 		return st
 	}

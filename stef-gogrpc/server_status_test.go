@@ -60,6 +60,23 @@ func TestReasons(t *testing.T) {
 	require.True(t, e.Retryable())
 }
 
+// TestDelayOfHandler: a handler returns the status of its database with a delay of its own. The client
+// receives this delay, because without one it drops the data after RESOURCE_EXHAUSTED.
+func TestDelayOfHandler(t *testing.T) {
+	for _, inner := range []error{
+		status.Error(codes.ResourceExhausted, "quota"),
+		reasonStatus(codes.ResourceExhausted, "quota", "OTHER", time.Second),
+	} {
+		for _, delay := range []time.Duration{0, time.Minute} {
+			e := FromStatus(statusOf(&Error{Kind: KindLimit, HasRetryInfo: delay == 0, RetryDelay: delay, Err: inner}))
+			require.Equal(t, "stefgrpc: limit: quota", e.Error())
+			require.Equal(t, delay, e.RetryDelay)
+			require.True(t, e.Retryable())
+			require.Equal(t, Reason(inner), Reason(e))
+		}
+	}
+}
+
 // TestLongStatus: the text of a status is truncated, because it is sent in headers. The code, the
 // delay and the reason of the status remain.
 func TestLongStatus(t *testing.T) {
