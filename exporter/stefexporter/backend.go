@@ -31,6 +31,7 @@ type backend[B any] struct {
 	changed func(tell func(others bool))
 
 	sending sync.WaitGroup // with routing: counts the batches being sent
+	unhook  func() bool    // after it, the end of the exporter's life does not end the streams
 
 	mu     sync.Mutex
 	isDown bool
@@ -95,6 +96,9 @@ func (x *stefExporter[B]) newBackend(ctx context.Context, host component.Host, c
 			return nil, errors.Join(f.err, conns.close())
 		}
 	}
+	// A push returns only when its batch is not being encoded. If the peer reads nothing, the encoder is
+	// blocked until the stream ends.
+	b.unhook = context.AfterFunc(x.life, func() { _ = b.endStreams(x.life) })
 	return b, nil
 }
 
@@ -208,13 +212,21 @@ func (b *backend[B]) shutdown(ctx context.Context) error {
 		b.probe.Stop()
 	}
 	b.mu.Unlock()
-	list := b.routes.close()
+	b.routes.close()
+	err := b.endStreams(ctx)
+	b.unhook()
+	b.cancel()
+	return errors.Join(err, b.conns.close())
+}
+
+// endStreams ends the streams, gracefully if ctx allows enough time.
+func (b *backend[B]) endStreams(ctx context.Context) error {
+	list := b.routes.all()
 	errs := make([]error, len(list))
 	var group sync.WaitGroup
 	for i, r := range list {
 		group.Go(func() { errs[i] = r.shutdown(ctx) })
 	}
 	group.Wait()
-	b.cancel()
-	return errors.Join(append(errs, b.conns.close())...)
+	return errors.Join(errs...)
 }

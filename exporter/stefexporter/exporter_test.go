@@ -6,6 +6,7 @@ package stefexporter
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -122,6 +123,33 @@ func TestShutdownEnds(t *testing.T) {
 			f(config("127.0.0.1:1", 100*time.Millisecond), time.Hour)
 		}
 	}
+}
+
+// TestShutdownWhileEncoding: the peer reads nothing, and a batch that is larger than a frame is
+// blocked while it is encoded.
+func TestShutdownWhileEncoding(t *testing.T) {
+	opened := make(chan struct{}, 1)
+	p := listen(t, &peer{onStream: func(s *stefgrpc.ServerStream) error {
+		opened <- struct{}{}
+		<-s.Context().Done()
+		return nil
+	}}, "", true, false)
+	c := queued(testConfig(p.addr))
+	c.Protocol = ProtocolSTEF
+	c.TimeoutConfig.Timeout = 20 * time.Second
+	c.Stef.MaxFrameSizeKiB, c.Stef.Compression, c.Stef.ShutdownDrainTimeout = 16, compressionNone, 200*time.Millisecond
+	x := start(t, c)
+	<-opened
+	var list []string
+	for i := range 200 {
+		list = append(list, strings.Repeat(fmt.Sprint(i), 10_000))
+	}
+	require.NoError(t, x.send(list...))
+	time.Sleep(200 * time.Millisecond)
+	began := time.Now()
+	require.NoError(t, x.Shutdown(context.Background()))
+	require.Less(t, time.Since(began), 10*time.Second)
+	dropped(t, x, map[string]int64{dropShutdown: 200})
 }
 
 // TestShutdownShares shuts down three signals one after another, as the Collector

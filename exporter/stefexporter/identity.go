@@ -140,10 +140,9 @@ func (r *routes[B]) all() []*route[B] {
 	return list
 }
 
-// close prevents new routes and returns the existing routes.
-func (r *routes[B]) close() []*route[B] {
+// close prevents new routes.
+func (r *routes[B]) close() {
 	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.closed = true
-	r.mu.Unlock()
-	return r.all()
 }
