@@ -434,6 +434,30 @@ func TestSessionIdle(t *testing.T) {
 		require.EqualValues(t, 1, r.session.Stats().Closed[CloseIdle])
 		r.stop()
 	})
+	// One of two streams was idle, the other one is refused: a batch opens the first one again.
+	bubble(t, "while another stream is refused", func(t *testing.T, r *rig) {
+		r.config.Streams = 2
+		r.config.FlushInterval = -1
+		r.config.IdleTimeout = 30 * time.Second
+		refuses := true
+		r.onOpen = func(_ context.Context, n int, _ *fakeStream) error {
+			if n > 0 && refuses {
+				return errorf(KindUnimplemented, "no")
+			}
+			return nil
+		}
+		r.start()
+		time.Sleep(time.Minute)
+		require.Equal(t, 1, r.session.Stats().Idle)
+		require.NotNil(t, r.session.Stats().Refused)
+		refuses = false
+		c := r.send(load{})
+		c.waits()
+		r.stream(1).ackAll()
+		c.ok()
+		require.Zero(t, r.session.Stats().Idle)
+		r.stop()
+	})
 	bubble(t, "a slow destination is not idle", func(t *testing.T, r *rig) {
 		r.config.FlushInterval = -1
 		r.config.IdleTimeout = time.Second

@@ -23,16 +23,16 @@ func (m *Machine) fill(now time.Time, out *Decisions) {
 		b.stream, b.place, b.since = s, inInbox, now
 		out.add(Decision{Kind: WakeSender, Stream: s})
 	}
+	if m.queue.len > 0 && m.dormant && !m.closing {
+		m.dormant, m.refused = false, nil // a slot that slept may be accepted: batches wait for its attempt
+		out.add(Decision{Kind: Open})
+	}
 	if cause := m.refusal(); cause != nil {
 		for m.queue.len > 0 {
 			b := m.queue.head
 			m.queue.remove(b)
 			m.end(b, Decision{Kind: HandedBack, Fault: cause, Maybe: b.sent}, out)
 		}
-	}
-	if m.queue.len > 0 && m.dormant {
-		m.dormant = false
-		out.add(Decision{Kind: Open})
 	}
 	if m.closing && m.queue.len == 0 {
 		for _, s := range m.streams {
