@@ -449,7 +449,7 @@ func TestSessionIdle(t *testing.T) {
 		r.start()
 		time.Sleep(time.Minute)
 		require.Equal(t, 1, r.session.Stats().Idle)
-		require.NotNil(t, r.session.Stats().Refused)
+		require.Nil(t, r.session.Stats().Refused)
 		refuses = false
 		c := r.send(load{})
 		c.waits()

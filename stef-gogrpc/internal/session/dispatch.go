@@ -83,7 +83,7 @@ func (m *Machine) refusal() *Fault {
 	switch {
 	case m.closing && m.live == 0:
 		return &Fault{Class: ShutDown}
-	case m.live == 0:
+	case m.live == 0 && !m.dormant:
 		return m.refused
 	}
 	return nil

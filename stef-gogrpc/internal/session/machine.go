@@ -67,7 +67,7 @@ type Status struct {
 // Status returns the state of the session.
 func (m *Machine) Status() Status {
 	st := Status{Live: m.live, Waiting: m.queue.len, Closing: m.closing, Counts: m.counts}
-	if m.live == 0 {
+	if m.live == 0 && !m.dormant {
 		st.Refused = m.refused
 	}
 	for _, s := range m.streams {
