@@ -285,6 +285,11 @@ func (t *opener[B]) sleep() bool {
 	if !may {
 		return true
 	}
+	defer func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.machine.Wake()
+	}()
 	select {
 	case <-t.demand:
 	case <-t.probe:

@@ -458,6 +458,24 @@ func TestSessionIdle(t *testing.T) {
 		require.Zero(t, r.session.Stats().Idle)
 		r.stop()
 	})
+	// Probe makes the idle stream open again. It is refused, so no slot is left that could be accepted.
+	bubble(t, "then refused", func(t *testing.T, r *rig) {
+		r.config.IdleTimeout = 30 * time.Second
+		r.onOpen = func(_ context.Context, n int, _ *fakeStream) error {
+			if n > 0 {
+				return errorf(KindUnimplemented, "no")
+			}
+			return nil
+		}
+		r.start()
+		time.Sleep(time.Minute)
+		require.Equal(t, 1, r.session.Stats().Idle)
+		r.session.Probe()
+		synctest.Wait()
+		require.NotNil(t, r.session.Stats().Refused)
+		r.send(load{}).unsent(KindUnimplemented)
+		r.stop()
+	})
 	bubble(t, "a slow destination is not idle", func(t *testing.T, r *rig) {
 		r.config.FlushInterval = -1
 		r.config.IdleTimeout = time.Second

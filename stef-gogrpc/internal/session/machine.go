@@ -30,7 +30,8 @@ type Machine struct {
 	turn     uint64
 	closing  bool
 	forced   bool
-	dormant  bool   // a slot waits for a batch before it opens a stream again
+	asleep   int    // slots that wait for a batch before they open a stream again
+	dormant  bool   // one of these slots was not told to open a stream
 	refused  *Fault // why batches do not wait while no stream is live; nil: they wait
 	empty    int    // consecutive streams that the peer refused before they had records
 	arrivals arrivals
@@ -198,6 +199,13 @@ func (m *Machine) Sleep() bool {
 	if m.queue.len > 0 {
 		return false
 	}
+	m.asleep++
 	m.dormant = true
 	return true
+}
+
+// Wake notes that a slot does not wait any more, after the decision Open or for another reason.
+func (m *Machine) Wake() {
+	m.asleep--
+	m.dormant = m.dormant && m.asleep > 0
 }
