@@ -27,6 +27,7 @@ type server struct {
 	started  bool
 	stopped  bool // stopped, or being stopped
 	address  net.Addr
+	pending  *pending
 	grpc     *grpc.Server
 	stef     *stefgrpc.Server
 	serving  sync.WaitGroup
@@ -86,17 +87,19 @@ func (s *shared) listen(ctx context.Context, host component.Host) error {
 	if err := s.observe(transport); err != nil {
 		return errors.Join(err, listener.Close())
 	}
+	srv.pending = &pending{Listener: listener, conns: map[*pendingConn]struct{}{}}
 	srv.grpc, srv.stef, srv.address = g, transport, listener.Addr()
 	s.logger.Info("Starting the STEF server", zap.Stringer("endpoint", srv.address), zap.Bool("otlp", s.config.OTLP.Enabled))
 	srv.serving.Go(func() {
-		if err := g.Serve(listener); err != nil && !errors.Is(err, grpc.ErrServerStopped) {
+		if err := g.Serve(srv.pending); err != nil && !errors.Is(err, grpc.ErrServerStopped) {
 			componentstatus.ReportStatus(host, componentstatus.NewFatalErrorEvent(err))
 		}
 	})
 	return nil
 }
 
-// shutdown ends the server gracefully. The server accepts no new connections or streams.
+// shutdown ends the server gracefully. The server accepts no new connections or streams, and
+// closes connections that are in their handshake.
 // Streams finish their current frame and receive its acknowledgement; requests are
 // answered. Then, or when shutdown_timeout is over, everything ends.
 func (s *shared) shutdown(ctx context.Context) error {
@@ -122,6 +125,7 @@ func (s *shared) drain(ctx context.Context) error {
 	late := context.AfterFunc(ctx, func() { s.hardStop(errNoTime) })
 	defer late()
 
+	srv.pending.end()
 	// Shut down the streams first: GracefulStop of gRPC waits for streams without notifying
 	// their clients.
 	streams := make(chan error, 1)

@@ -5,16 +5,22 @@ package stefreceiver
 
 import (
 	"context"
+	"crypto/tls"
+	"net"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/config/configopaque"
 	"go.opentelemetry.io/collector/consumer/consumertest"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/receiver/receivertest"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 
 	"github.com/otelstef/stef/stef-gogrpc"
@@ -169,6 +175,67 @@ func TestShutdownByContext(t *testing.T) {
 	require.ErrorIs(t, r.stop(ctx), context.DeadlineExceeded)
 	requireEnd(t, endOf(t, s.stream), codes.Unavailable, "")
 	r.requireIdle()
+}
+
+// TestShutdownWithSilentClients: clients that connect and do not complete the handshake do not delay
+// a shutdown. No request reaches the pipeline after the shutdown.
+func TestShutdownWithSilentClients(t *testing.T) {
+	cert, key := certificate(t)
+	for name, c := range map[string]struct {
+		tls  bool
+		sent string
+	}{
+		"nothing":               {false, ""},
+		"a part of the preface": {false, "PRI * HTT"},
+		"nothing, with TLS":     {true, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := startRig(t, testConfig(func(config *Config) {
+				if c.tls {
+					server := config.ServerConfig.TLS.GetOrInsertDefault()
+					server.CertPem, server.KeyPem = configopaque.String(cert), configopaque.String(key)
+				}
+			}), sinks{metrics: consumertest.NewNop()})
+			options := grpc.WithTransportCredentials(insecure.NewCredentials())
+			if c.tls {
+				options = grpc.WithTransportCredentials(credentials.NewTLS(&tls.Config{InsecureSkipVerify: true}))
+			}
+			other := r.dial(options)
+			require.NoError(t, export(other, points(1)))
+			for range 3 {
+				silent, err := net.Dial("tcp", r.address)
+				require.NoError(t, err)
+				defer silent.Close()
+				_, err = silent.Write([]byte(c.sent))
+				require.NoError(t, err)
+			}
+			p := r.shared.server.pending
+			require.Eventually(t, func() bool {
+				p.mu.Lock()
+				defer p.mu.Unlock()
+				return len(p.conns) == 3
+			}, time.Minute, time.Millisecond)
+			requireQuick(t, 30*time.Second, func() { require.NoError(t, r.stop(context.Background())) })
+			require.Equal(t, codes.Unavailable, status.Code(export(other, points(1))))
+		})
+	}
+}
+
+// A connection that is accepted at the same time as the shutdown begins is closed, too.
+func TestAcceptedTooLate(t *testing.T) {
+	listener, err := net.Listen("tcp", "localhost:0")
+	require.NoError(t, err)
+	defer listener.Close()
+	p := &pending{Listener: listener, conns: map[*pendingConn]struct{}{}}
+	p.end()
+	silent, err := net.Dial("tcp", listener.Addr().String())
+	require.NoError(t, err)
+	defer silent.Close()
+	conn, err := p.Accept()
+	require.NoError(t, err)
+	_, err = conn.Read(make([]byte, 1))
+	require.ErrorIs(t, err, net.ErrClosed)
+	require.Empty(t, p.conns)
 }
 
 // A pipeline that never returns does not prevent the Collector from ending.

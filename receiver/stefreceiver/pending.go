@@ -1,0 +1,85 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefreceiver
+
+import (
+	"net"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// pending is a listener that knows which connections are in their handshake, so that a shutdown
+// can close them. gRPC waits for them before it ends other connections, up to two minutes if a
+// client sends nothing. In the meantime it would still serve the requests of other clients.
+type pending struct {
+	net.Listener
+
+	mu    sync.Mutex
+	conns map[*pendingConn]struct{}
+	over  bool
+}
+
+// streamConn is what *net.TCPConn and *net.UnixConn have in common. peek and http1.Refuse use
+// more than the methods of net.Conn.
+type streamConn interface {
+	net.Conn
+	syscall.Conn
+	CloseWrite() error
+}
+
+type pendingConn struct {
+	streamConn
+	of *pending
+}
+
+// Accept implements net.Listener.
+func (p *pending) Accept() (net.Conn, error) {
+	conn, err := p.Listener.Accept()
+	stream, ok := conn.(streamConn)
+	if err != nil || !ok {
+		return conn, err
+	}
+	c := &pendingConn{stream, p}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.over {
+		_ = stream.Close() // gRPC finds it closed
+	} else {
+		p.conns[c] = struct{}{}
+	}
+	return c, nil
+}
+
+// end closes all connections that are in their handshake, now and later.
+func (p *pending) end() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.over = true
+	for c := range p.conns {
+		_ = c.streamConn.Close()
+	}
+	clear(p.conns)
+}
+
+func (p *pending) remove(c *pendingConn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.conns, c)
+}
+
+// SetDeadline implements net.Conn. gRPC sets a deadline for the handshake and removes it when
+// the handshake is over.
+func (c *pendingConn) SetDeadline(t time.Time) error {
+	if t.IsZero() {
+		c.of.remove(c)
+	}
+	return c.streamConn.SetDeadline(t)
+}
+
+// Close implements net.Conn.
+func (c *pendingConn) Close() error {
+	c.of.remove(c)
+	return c.streamConn.Close()
+}
