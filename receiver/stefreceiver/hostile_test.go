@@ -283,6 +283,38 @@ func TestSlowClientReleasesPlace(t *testing.T) {
 	require.Equal(t, 3, metrics.DataPointCount())
 }
 
+// A client without room to wait that sends half a frame and then nothing does not block others,
+// either: a refusal counts the records of the frame, so it needs the rest of the frame.
+func TestSlowRefusedClientReleasesPlace(t *testing.T) {
+	to, _, _, _ := everything()
+	r := startRig(t, testConfig(func(c *Config) { c.Admission = AdmissionConfig{RequestLimitMiB: 1} }), to)
+	other := &account{}
+	r.shared.admission.adjust(other, mib)
+	good := chunksOf(t, []pmetric.Metrics{points(5)})
+	half := len(good[2]) / 2
+	var slow []*raw
+	for range 2 * decodingPlaces() {
+		p := rawOpen(t, r, "Metrics")
+		p.data(good[0], true)
+		p.data(good[1], true)
+		p.data(good[2][:half], false)
+		slow = append(slow, p)
+	}
+	r.requireBufferedOf(int64(len(slow)*half), mib)
+	s := metricKind.mustOpen(t, r.dial())
+	_, err := s.send(points(50))
+	require.NoError(t, err)
+	requireEnd(t, endOf(t, s.stream), codes.Unavailable, "too much data waits")
+
+	for _, p := range slow {
+		p.data(good[2][half:], true)
+		require.Equal(t, codes.Unavailable, p.end().Code())
+	}
+	r.shared.admission.release(other, mib)
+	r.requireIdle()
+	require.EqualValues(t, 50+5*len(slow), sumOf(t, r.telemetry, "otelcol_receiver_refused_metric_points", "transport", "stef"))
+}
+
 // A panic of the decoder ends the stream, after earlier records were settled.
 func TestDecoderPanics(t *testing.T) {
 	settings := receivertest.NewNopSettings(metadata.Type)

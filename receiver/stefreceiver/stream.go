@@ -227,16 +227,14 @@ func (s *stream[T]) admit() error {
 	}
 	weight := s.core.admission.weight(expected)
 	err := s.core.admission.acquire(s.going, &s.party.admission, weight)
-	if err == nil {
-		s.held, s.decoding = weight, true
+	if s.held, s.decoding = weight, true; err == nil {
 		return nil
 	}
-	defer s.core.decoding.release(&s.party.decoding, 1)
-	if !errors.Is(err, errNoRoom) {
+	if s.held = 0; !errors.Is(err, errNoRoom) {
 		return err
 	}
 	// Read the first record to count the records of the frame. None of these records reaches
-	// the pipeline.
+	// the pipeline. While this read waits for the client, pause releases the permission to decode.
 	items := 0
 	if s.reader.Next() {
 		items = 1 + int(s.reader.BufferedRecords())

@@ -136,9 +136,15 @@ func (r *rig) requireIdle() {
 // transport holds.
 func (r *rig) requireBuffered(n int64) {
 	r.t.Helper()
+	r.requireBufferedOf(n, 0)
+}
+
+// requireBufferedOf is like requireBuffered, but other bytes are admitted.
+func (r *rig) requireBufferedOf(n, admitted int64) {
+	r.t.Helper()
 	require.EventuallyWithT(r.t, func(t *assert.CollectT) {
 		inFlight, waiting := r.shared.admission.state()
-		require.Zero(t, inFlight)
+		require.Equal(t, admitted, inFlight)
 		require.Zero(t, waiting)
 		decoding, queued := r.shared.decoding.state()
 		require.Zero(t, decoding)
