@@ -256,6 +256,41 @@ func TestCompressedRequestGivesUp(t *testing.T) {
 	r.requireIdle()
 }
 
+// TestCancelledRequestIsCharged: a client pays for the part of a request that was decompressed before
+// it cancelled the request. The bytes of an ordinary request allow more than that.
+func TestCancelledRequestIsCharged(t *testing.T) {
+	to, _, _, _ := everything()
+	r := startRig(t, testConfig(), to)
+	p := r.shared.handlers[1].(*pipe[pmetric.Metrics])
+	who, leave := r.shared.parties.join(t.Context())
+	defer leave()
+	message := mem.SliceBuffer(compress(t, "gzip", marshal(t, textOf(60*mib))))
+	ctx := &endingContext{t.Context(), 200}
+	err := p.export(grpc.NewContextWithServerTransportStream(ctx, gzipped{}), &otlpRequest{data: mem.BufferSlice{message}})
+	require.Equal(t, codes.Canceled, status.Code(err), "%v", err)
+	require.Less(t, who.credit.balance(), int64(-30*mib*requestCost))
+	r.requireIdle()
+
+	honest := newToll(p.core.decompression.lanes, &party{}, 1000)
+	honest.cost = 12 * 1000 * requestCost
+	honest.abandon()
+	require.Greater(t, honest.who.credit.balance(), int64(firstCredit))
+}
+
+// endingContext is a context that ends when its error was asked for several times.
+type endingContext struct {
+	context.Context
+	left int
+}
+
+// Err implements context.Context.
+func (e *endingContext) Err() error {
+	if e.left--; e.left < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
 // Small requests do not wait for large requests. The metric counts a waiting request until the
 // client gives up.
 func TestPlacesToDecompress(t *testing.T) {

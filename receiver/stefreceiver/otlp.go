@@ -174,6 +174,8 @@ func (p *pipe[T]) admit(ctx context.Context, who *party, request *otlpRequest, a
 	} else if bad := (*badRequest)(nil); errors.As(err, &bad) {
 		p.meter.refused(bad.reason)
 		request.toll.refuse(ctx)
+	} else {
+		request.toll.abandon()
 	}
 	if err != nil || weight <= sent {
 		at.release()

@@ -55,6 +55,10 @@ func (t *toll) settle(weight int64) {
 	t.weight = weight
 }
 
+// abandon charges the client for a request that it cancelled, or whose deadline has passed.
+// Without this cost, a client could cancel each request just before its end.
+func (t *toll) abandon() { t.who.credit.add(t.wire, t.cost) }
+
 // refuse charges the client for a request that cannot be decoded. The bytes of such a
 // request add no credit. If the request has a lane, a pause follows.
 func (t *toll) refuse(ctx context.Context) {
