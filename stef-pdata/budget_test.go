@@ -6,6 +6,8 @@ package stefpdata
 import (
 	"bytes"
 	"io"
+	"math"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -192,6 +194,34 @@ func testMaxBytes[T any](t *testing.T, c *budgetCase[T]) {
 		require.Equal(t, records, items)
 		require.Less(t, most, limit+2*text)
 		require.Greater(t, most, limit/2)
+	}
+}
+
+// TestRoomOfManyRecords: a decoder reserves no more space than a batch of WithMaxBytes can need, also
+// if the frame has millions of equal records and WithMaxItems sets no bound.
+func TestRoomOfManyRecords(t *testing.T) {
+	t.Run("traces", func(t *testing.T) { testRoomOfManyRecords(t, &budgetTraces) })
+	t.Run("metrics", func(t *testing.T) { testRoomOfManyRecords(t, &budgetMetrics) })
+	t.Run("logs", func(t *testing.T) { testRoomOfManyRecords(t, &budgetLogs) })
+}
+
+func testRoomOfManyRecords[T any](t *testing.T, of *budgetCase[T]) {
+	var stream bytes.Buffer
+	_, w := of.record(&stream)
+	for range 500_000 {
+		require.NoError(t, w.Write())
+	}
+	require.NoError(t, w.Close())
+	decode, spent, _ := of.decode(&stream, WithMaxItems(math.MaxInt), WithMaxBytes(64<<10))
+	for range 3 {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		batch, err := decode()
+		runtime.ReadMemStats(&after)
+		require.NoError(t, err)
+		require.Less(t, of.items(batch), 500)
+		require.GreaterOrEqual(t, *spent, 64<<10)
+		require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(2<<20))
 	}
 }
 

@@ -48,8 +48,8 @@ func (d *decoder) init(r reader, b *build.Budget, options []DecoderOption) {
 }
 
 // decode adds records to the batch up to the end of the frame or a limit. add adds the current
-// record; room is the number of items that still fit into the batch, including the item of this
-// record. dropLast removes the last added item.
+// record; room is the maximum number of items that still fit into the batch, including the item of
+// this record. dropLast removes the last added item.
 func (d *decoder) decode(add func(room int), dropLast func()) error {
 	b := d.budget
 	d.resource, d.scope, d.hasResource, d.hasScope = nil, nil, false, false
@@ -64,7 +64,7 @@ func (d *decoder) decode(add func(room int), dropLast func()) error {
 		}
 		d.read++
 		before := b.Spent
-		add(d.maxItems - n)
+		add(b.Room(d.maxItems - n))
 		if d.err = b.Check(d.read, before); d.err != nil {
 			dropLast()
 			d.tooLarge = true

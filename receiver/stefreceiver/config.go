@@ -40,7 +40,7 @@ type Config struct {
 	// MaxBatchItems is the maximum number of spans, points or log records in a
 	// batch of a stream. A frame of a stream can contain many more, and components
 	// after the pipeline may limit the size of messages. 0 makes one batch of each
-	// frame.
+	// frame, unless the size of the batch exceeds MaxBatchMiB.
 	MaxBatchItems int `mapstructure:"max_batch_items"`
 
 	// MaxBatchMiB is the maximum size of a batch of a stream as OTLP. A record

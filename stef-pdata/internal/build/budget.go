@@ -31,6 +31,10 @@ func (b *Budget) Full(n, state int) bool {
 	return b.Spent+state-b.state >= b.Max
 }
 
+// Room returns how many more items the batch can have, at most most. Space is reserved for no more
+// items, because a short frame can contain millions of records.
+func (b *Budget) Room(most int) int { return min(most, 1+(b.Max-b.Spent)/builtPointBytes) }
+
 // Check returns an error if the record that was just added to the batch is too large.
 // before is the value of Spent before that record.
 func (b *Budget) Check(record uint64, before int) error {
