@@ -29,13 +29,17 @@ var errEnding = errors.New("the stream ends because an earlier batch was refused
 func (s *stream[T]) dispatch(b batch[T]) {
 	begin := time.Now()
 	select {
-	case s.slots <- struct{}{}:
-	case <-s.going.Done():
-		// The batch is not acknowledged, so the client will send it again.
-		s.settle(&b)
-		s.refuse(s.ctx, s.obs.stef, formatSTEF, b.items, errEnding)
-		s.rejectBad(&b)
-		return
+	case s.slots <- struct{}{}: // also if the stream ends: its memory after this batch may be the reason
+	default:
+		select {
+		case s.slots <- struct{}{}:
+		case <-s.going.Done():
+			// The batch is not acknowledged, so the client will send it again.
+			s.settle(&b)
+			s.refuse(s.ctx, s.obs.stef, formatSTEF, b.items, errEnding)
+			s.rejectBad(&b)
+			return
+		}
 	}
 	s.running.Add(1)
 	go func() {

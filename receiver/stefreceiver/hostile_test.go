@@ -415,6 +415,24 @@ func (slowError) As(any) bool {
 	return false
 }
 
+// TestBatchOfEvictedStream: a batch whose memory makes its stream end reaches the pipeline, because
+// the pipeline has a place for it. If it did not, the client would send it again, and the next
+// stream would end in the same way.
+func TestBatchOfEvictedStream(t *testing.T) {
+	settings := receivertest.NewNopSettings(metadata.Type)
+	s, err := newShared(testConfig(), settings)
+	require.NoError(t, err)
+	s.memory.limit = 6 * mib // more than the bytes of the frame, less than what the stream holds after it
+	p, err := newPipe(signal.Metrics, metricsOperation, s.core, settings, consumertest.NewNop().ConsumeMetrics)
+	require.NoError(t, err)
+	chunks := bytes.Join(chunksOf(t, []pmetric.Metrics{largePoint(), points(1)}), nil)
+	for range 20 {
+		transport := &fakeTransport{Reader: bytes.NewReader(chunks), ctx: timeout(t), settled: map[uint64]int{}}
+		require.ErrorIs(t, newStream(p, transport).serve(), errHeldMost)
+		require.Equal(t, map[uint64]int{1: 1}, transport.settled)
+	}
+}
+
 // TestIDsOf checks that adjacent ranges become one range, even if their reasons differ.
 func TestIDsOf(t *testing.T) {
 	require.Empty(t, idsOf(nil))
