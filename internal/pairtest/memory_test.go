@@ -22,7 +22,7 @@ func TestStreamMemory(t *testing.T) {
 	const batches, items = 60, 40
 	addr := freeAddr(t)
 	s := newSink(&logKind)
-	r := startReceiver(t, &logKind, receiverConfig(t, addr, "limits: {stream_memory_limit_mib: 1}"), s)
+	r := startReceiver(t, &logKind, receiverConfig(t, addr, "limits: {stream_memory_limit_mib: 1, max_chunk_mib: 1}"), s)
 	x := startExporter(t, &logKind, exporterConfig(addr, func(c *stefexporter.Config) {
 		c.Protocol = stefexporter.ProtocolSTEF
 		c.Stef.NumStreams = 2

@@ -91,7 +91,7 @@ type LimitsConfig struct {
 	// StreamMemoryLimitMiB bounds the memory that all streams together hold between batches:
 	// dictionaries, the buffers of the last frame, windows of zstd. The first 3 MiB of each
 	// stream do not count. When the limit is exceeded, the stream with the most memory is ended
-	// gracefully.
+	// gracefully. Less than 2 * MaxChunkMiB + 4 counts as this sum.
 	StreamMemoryLimitMiB int `mapstructure:"stream_memory_limit_mib"`
 	// WindowMemoryMiB is a bound for the memory of the zstd windows of all streams. If the
 	// default windows would need more, the receiver asks clients of further streams for
@@ -148,6 +148,13 @@ func (c *TimeoutsConfig) Validate() error {
 // a message.
 func (c *Config) receiving() int64 {
 	return max(int64(c.Limits.MemoryLimitMiB/2)*mib, c.maxMessage()+mib)
+}
+
+// streamMemory is the limit for the memory of all streams. It must be larger than what a new stream
+// holds while it receives its first frame: with a smaller limit, each attempt to send this frame
+// would end before the frame is complete.
+func (c *Config) streamMemory() int64 {
+	return max(int64(c.Limits.StreamMemoryLimitMiB)*mib, 2*int64(c.Limits.MaxChunkMiB)*mib+partialFrame)
 }
 
 // maxMessage returns the size of the largest message after decompression. Without

@@ -66,7 +66,7 @@ func newCore(config *Config, settings receiver.Settings) (*core, error) {
 		lanes:         newLanes(cheap),
 		decompression: newDecompression(config.maxMessage(), newLanes(cheap), settings.Logger),
 		memory: streamMemory{
-			limit:   int64(config.Limits.StreamMemoryLimitMiB) * mib,
+			limit:   config.streamMemory(),
 			streams: map[*streamShare]struct{}{},
 		},
 		releaser: newReleaser(),

@@ -433,6 +433,20 @@ func TestBatchOfEvictedStream(t *testing.T) {
 	}
 }
 
+// TestFirstFrameIsReceived: a small limit for the memory of streams does not end a stream before its
+// first frame is complete. The client would send the frame again and again.
+func TestFirstFrameIsReceived(t *testing.T) {
+	to, _, metrics, _ := everything()
+	r := startRig(t, testConfig(func(c *Config) {
+		c.Limits.StreamMemoryLimitMiB, c.Limits.MaxChunkMiB = 1, 5
+	}), to)
+	md := largePoint()
+	largePoint().ResourceMetrics().MoveAndAppendTo(md.ResourceMetrics())
+	md.ResourceMetrics().At(1).Resource().Attributes().PutStr("second", "one")
+	require.NoError(t, metricKind.mustOpen(t, r.dial()).deliver(md))
+	require.Equal(t, 2, metrics.DataPointCount())
+}
+
 // TestIDsOf checks that adjacent ranges become one range, even if their reasons differ.
 func TestIDsOf(t *testing.T) {
 	require.Empty(t, idsOf(nil))
