@@ -4,6 +4,7 @@
 package stefreceiver
 
 import (
+	"fmt"
 	"net"
 	"sync"
 	"syscall"
@@ -19,6 +20,7 @@ type pending struct {
 	mu    sync.Mutex
 	conns map[*pendingConn]struct{}
 	over  bool
+	unix  uint64 // number of connections of Unix sockets
 }
 
 // streamConn is what *net.TCPConn and *net.UnixConn have in common. peek and http1.Refuse use
@@ -31,7 +33,8 @@ type streamConn interface {
 
 type pendingConn struct {
 	streamConn
-	of *pending
+	of     *pending
+	remote net.Addr
 }
 
 // Accept implements net.Listener.
@@ -41,9 +44,13 @@ func (p *pending) Accept() (net.Conn, error) {
 	if err != nil || !ok {
 		return conn, err
 	}
-	c := &pendingConn{stream, p}
+	c := &pendingConn{stream, p, conn.RemoteAddr()}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if at, ok := c.remote.(*net.UnixAddr); ok {
+		p.unix++
+		c.remote = &net.UnixAddr{Net: at.Net, Name: fmt.Sprintf("%s#%d", at.Name, p.unix)}
+	}
 	if p.over {
 		_ = stream.Close() // gRPC finds it closed
 	} else {
@@ -68,6 +75,10 @@ func (p *pending) remove(c *pendingConn) {
 	defer p.mu.Unlock()
 	delete(p.conns, c)
 }
+
+// RemoteAddr implements net.Conn. Each connection of a Unix socket has its own number in the address.
+// Without it, all clients would have the address "@", and so share the rights of one client.
+func (c *pendingConn) RemoteAddr() net.Addr { return c.remote }
 
 // SetDeadline implements net.Conn. gRPC sets a deadline for the handshake and removes it when
 // the handshake is over.

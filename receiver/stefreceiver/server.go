@@ -82,7 +82,7 @@ func (s *shared) listen(ctx context.Context, host component.Host) error {
 	s.register(g, transport)
 	listener, err := s.config.ServerConfig.NetAddr.Listen(ctx)
 	if err != nil {
-		return addressError(s.config.ServerConfig.NetAddr.Endpoint, err)
+		return addressError(&s.config.ServerConfig.NetAddr, err)
 	}
 	if err := s.observe(transport); err != nil {
 		return errors.Join(err, listener.Close())

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 
+	"go.opentelemetry.io/collector/config/confignet"
 	"go.opentelemetry.io/collector/receiver"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
@@ -168,7 +169,11 @@ func (s *shared) observe(transport *stefgrpc.Server) error {
 	)
 }
 
-func addressError(endpoint string, err error) error {
+func addressError(at *confignet.AddrConfig, err error) error {
+	endpoint := at.Endpoint
+	if at.Transport == confignet.TransportTypeUnix {
+		return fmt.Errorf("cannot listen on the socket %q: %w; set endpoint to a path in a folder that exists, and remove the file if it is left from a process that was killed", endpoint, err)
+	}
 	return fmt.Errorf("cannot listen on %q: %w; set endpoint to an address of this host and a port that is free, such as \"localhost:4320\"", endpoint, err)
 }
 
