@@ -122,6 +122,8 @@ func shortened(err error) error {
 		return err
 	}
 	short := st.Proto() // a copy
+	// gRPC omits the details of a status whose text is not UTF-8.
+	short.Message = strings.ToValidUTF8(short.GetMessage(), "\uFFFD")
 	if len(short.GetMessage()) > maxStatusText {
 		short.Message = strings.ToValidUTF8(short.GetMessage()[:maxStatusText-len("…")], "") + "…"
 	}

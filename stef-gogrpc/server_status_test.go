@@ -101,6 +101,21 @@ func TestLongStatus(t *testing.T) {
 	require.NoError(t, statusOf(nil))
 }
 
+// TestInvalidStatusText: gRPC sends no details with a text that is not UTF-8. Without its delay, the
+// first status would be permanent, and the client would drop data.
+func TestInvalidStatusText(t *testing.T) {
+	for _, err := range []error{
+		&Error{Kind: KindLimit, RetryDelay: time.Minute, Err: errors.New("key \xff")},
+		reasonStatus(codes.Unavailable, "key \xff", ReasonBusy, time.Minute),
+	} {
+		st := status.Convert(statusOf(err))
+		require.Equal(t, "key \uFFFD", st.Message())
+		_, err := proto.Marshal(st.Proto())
+		require.NoError(t, err)
+		require.Equal(t, time.Minute, FromStatus(st.Err()).RetryDelay)
+	}
+}
+
 // TestLargeDetails: large details of a status are omitted for the same reason. Small details, such
 // as the delay, remain.
 func TestLargeDetails(t *testing.T) {

@@ -142,6 +142,16 @@ func TestLongRefusals(t *testing.T) {
 	f(errors.Join(consumererror.NewPermanent(errors.New(long))), codes.Internal, false)
 }
 
+// TestRefusalWithInvalidText: gRPC sends no details, and so no delay, with a text that is not UTF-8.
+func TestRefusalWithInvalidText(t *testing.T) {
+	r := startRig(t, testConfig(), sinks{metrics: acting(t, func(context.Context, pmetric.Metrics) error { return errors.New("bad \xff text") })})
+	st := status.Convert(export(r.dial(), points(4)))
+	require.Equal(t, codes.Unavailable, st.Code())
+	require.Equal(t, "bad \uFFFD text", st.Message())
+	_, ok := retryInfo(st)
+	require.True(t, ok)
+}
+
 func TestOTLPPanics(t *testing.T) {
 	r := startRig(t, testConfig(), sinks{metrics: acting(t, func(context.Context, pmetric.Metrics) error { panic("odd batch") })})
 	st := status.Convert(export(r.dial(), points(1)))

@@ -152,6 +152,7 @@ func invalid(err error) error { return &badRequest{undecodable(err).Err(), reque
 const maxText = 1 << 10
 
 func shortened(text string) string {
+	text = strings.ToValidUTF8(text, "\uFFFD") // else gRPC omits the details
 	if len(text) <= maxText {
 		return text
 	}
