@@ -146,9 +146,19 @@ func (f *follower[T]) Shutdown(ctx context.Context) error {
 	timer := time.AfterFunc(f.config.ShutdownTimeout, f.cancel)
 	defer timer.Stop()
 	defer context.AfterFunc(ctx, f.cancel)()
-	<-f.done
-	return f.places.client.Close(context.WithoutCancel(ctx))
+	<-f.ctx.Done()
+	grace := time.NewTimer(hardGrace)
+	defer grace.Stop()
+	select {
+	case <-f.done:
+		return f.places.client.Close(context.WithoutCancel(ctx))
+	case <-grace.C:
+		return fmt.Errorf("shutdown_timeout (%v) was over, and the pipeline still processes a batch of this receiver; after a restart, the batch may be delivered again", f.config.ShutdownTimeout)
+	}
 }
+
+// hardGrace is the time that the pipeline has to return after shutdown_timeout is over.
+const hardGrace = time.Second
 
 func (f *follower[T]) stopping() bool {
 	select {
@@ -173,6 +183,7 @@ func (f *follower[T]) sleep(d time.Duration) bool {
 
 // run makes passes over the folder until the receiver stops.
 func (f *follower[T]) run() {
+	defer f.cancel()
 	defer close(f.done)
 	defer func() {
 		for key := range f.open {

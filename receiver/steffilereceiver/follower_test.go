@@ -413,6 +413,33 @@ func TestBackPressure(t *testing.T) {
 	to.requireOnce(1000)
 }
 
+// A pipeline that never returns does not prevent the Collector from ending.
+func TestShutdownWithStuckPipeline(t *testing.T) {
+	dir := t.TempDir()
+	to, store := &collected{t: t}, &memory{}
+	busy, proceed := make(chan struct{}), make(chan struct{})
+	to.answer = func(context.Context, plog.Logs) error {
+		close(busy)
+		<-proceed
+		return nil
+	}
+	w := newWriter(t, signal.Logs, rotate.Options{Dir: dir})
+	require.NoError(t, w.put(numbered(1, 10)))
+	require.NoError(t, w.Close())
+	r := start(t, testConfig(dir, func(c *Config) { c.ShutdownTimeout = 20 * time.Millisecond }), to, store)
+	<-busy
+	ended := make(chan error, 1)
+	go func() { ended <- r.part.Shutdown(context.Background()) }()
+	select {
+	case err := <-ended:
+		require.ErrorContains(t, err, "shutdown_timeout (20ms) was over, and the pipeline still processes a batch of this receiver")
+	case <-time.After(time.Minute):
+		require.Fail(t, "the shutdown waits for the pipeline")
+	}
+	close(proceed)
+	<-r.part.(*follower[plog.Logs]).done
+}
+
 // If the pipeline panics, only one batch is lost.
 func TestPanic(t *testing.T) {
 	dir := t.TempDir()
