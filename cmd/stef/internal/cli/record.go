@@ -154,7 +154,7 @@ func (c *recorder) run(env *Env, out string) error {
 	if err := registerZstd(); err != nil {
 		return err
 	}
-	g := grpc.NewServer(replay.Options()...)
+	g := grpc.NewServer(append(replay.Options(), grpc.ConnectionTimeout(maxHandshake))...)
 	server, err := replay.Register(g, c.take)
 	if err != nil {
 		return err
@@ -200,6 +200,10 @@ func listening(err error) error {
 	}
 	return err
 }
+
+// maxHandshake is how long a client may take to connect. At the end, gRPC waits for clients that
+// have not completed this.
+const maxHandshake = 5 * time.Second
 
 // maxClosing bounds the time for the last acknowledgements.
 const maxClosing = 10 * time.Second

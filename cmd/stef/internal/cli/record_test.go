@@ -199,6 +199,24 @@ func TestRecordRefusesHTTP(t *testing.T) {
 	require.Contains(t, stderr, "rec-logs.stef: 2,446 log records\n")
 }
 
+// A client that connects and sends nothing does not delay the end for long. gRPC would wait for its
+// handshake for two minutes.
+func TestRecordEndsBesideSilentClient(t *testing.T) {
+	dir := t.TempDir()
+	logs := filepath.Join(dir, fixtures.LogsName)
+	require.NoError(t, os.WriteFile(logs, fixtures.Logs(), 0o666))
+	address, interrupt, wait := recording(t, filepath.Join(dir, "rec-{signal}.stef"))
+	silent, err := net.Dial("tcp", address)
+	require.NoError(t, err)
+	defer silent.Close()
+	mustRun(t, nil, "replay", "--rate", "max", "--endpoint", address, logs) // the server has accepted both connections
+	begin := time.Now()
+	require.True(t, interrupt.Deliver())
+	code, stderr := wait()
+	require.Zero(t, code, stderr)
+	require.Less(t, time.Since(begin), time.Minute)
+}
+
 func TestRecordAndReplayRefuse(t *testing.T) {
 	dir, recorded := folder(t)
 	f := func(code int, want string, args ...string) {
