@@ -50,7 +50,8 @@ import (
 // loop, when BufferedRecords is 0. After the loop it is too late: a client that waits for the
 // acknowledgement does not end the stream.
 //
-// To end gracefully, first call Shutdown, then GracefulStop of the gRPC server. The examples
+// To end gracefully, first call Shutdown, then GracefulStop of the gRPC server. GracefulStop and Stop wait
+// for clients that connect and send nothing, for two minutes if grpc.ConnectionTimeout sets no less. The examples
 // in server_example_test.go, server_files_example_test.go and server_workers_example_test.go are
 // whole programs that store the telemetry of Collectors. To test a server on port 4320 with the
 // telemetry of this repository, run the file tool in the root folder of the repository:
