@@ -129,7 +129,10 @@ func (f *follower[T]) consume(ctx context.Context, batch T) (err error) {
 			err = consumererror.NewPermanent(fmt.Errorf("panic: %v", p))
 		}
 	}()
-	return f.sink.consume(ctx, batch)
+	if err = f.sink.consume(ctx, batch); err != nil {
+		_, _ = err.Error(), permanent(err) // the methods of err may panic
+	}
+	return err
 }
 
 // backOff computes the growing waits between attempts.

@@ -24,6 +24,7 @@ import (
 
 	"github.com/otelstef/stef/internal/signal"
 	"github.com/otelstef/stef/receiver/steffilereceiver/internal/metadata"
+	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/otelstef"
 	"github.com/otelstef/stef/stef-go/rotate"
 )
@@ -440,21 +441,29 @@ func TestShutdownWithStuckPipeline(t *testing.T) {
 	<-r.part.(*follower[plog.Logs]).done
 }
 
-// If the pipeline panics, only one batch is lost.
+// If the pipeline panics, or an error that it returns, only one batch is lost.
 func TestPanic(t *testing.T) {
-	dir := t.TempDir()
-	to := &collected{t: t, answer: func(_ context.Context, ld plog.Logs) error {
-		if ld.LogRecordCount() == 3 {
-			panic("pipeline")
-		}
-		return nil
-	}}
-	w := newWriter(t, signal.Logs, rotate.Options{Dir: dir})
-	require.NoError(t, w.put(numbered(1, 3)))
-	require.NoError(t, w.put(numbered(4, 5)))
-	r := start(t, testConfig(dir), to, nil)
-	to.requireOnce(2)
-	require.EqualValues(t, 1, r.errors("panic"))
+	for name, bad := range map[string]func() error{
+		"pipeline": func() error { panic("pipeline") },
+		"error":    func() error { return (*stef.FormatError)(nil) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			to := &collected{t: t, answer: func(_ context.Context, ld plog.Logs) error {
+				if ld.LogRecordCount() == 3 {
+					return bad()
+				}
+				return nil
+			}}
+			w := newWriter(t, signal.Logs, rotate.Options{Dir: dir})
+			require.NoError(t, w.put(numbered(1, 3)))
+			require.NoError(t, w.put(numbered(4, 5)))
+			r := start(t, testConfig(dir), to, nil)
+			to.requireOnce(2)
+			require.EqualValues(t, 1, r.errors("panic"))
+			require.EqualValues(t, 3, r.sum("otelcol_receiver_steffile_records_rejected", "reason", "pipeline"))
+		})
+	}
 }
 
 // Each signal reads its own files. No receiver reads files with an unknown signal.

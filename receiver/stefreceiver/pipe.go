@@ -57,7 +57,10 @@ func newObsReport(settings receiver.Settings, transport string, longLived bool) 
 // and the Collector continues.
 func (p *pipe[T]) deliver(ctx context.Context, batch T) (err error) {
 	defer p.core.catch(p.meter, "pipeline", &err)
-	return p.consume(ctx, batch)
+	if err = p.consume(ctx, batch); err != nil {
+		_ = refusalOf(err, 0) // the methods of err may panic
+	}
+	return err
 }
 
 // refuse reports received items that did not reach the pipeline.

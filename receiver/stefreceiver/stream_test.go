@@ -20,6 +20,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
 
 	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/otelstef"
@@ -293,6 +294,24 @@ func TestPipelinePanics(t *testing.T) {
 	require.Equal(t, []stefgrpc.IDRange{{From: 2, To: 3}}, s.stream.Rejected())
 	require.NoError(t, s.stream.Drain(timeout(t)))
 	r.requireIdle()
+}
+
+// A panic of an error of the pipeline, such as a nil pointer of an error type, is a panic of the
+// pipeline.
+func TestErrorsPanic(t *testing.T) {
+	r := startRig(t, testConfig(), sinks{metrics: acting(t, func(_ context.Context, md pmetric.Metrics) error {
+		if md.DataPointCount() == 2 {
+			return (*stef.FormatError)(nil)
+		}
+		return nil
+	})})
+	s := metricKind.mustOpen(t, r.dial())
+	for n := 1; n <= 3; n++ {
+		require.NoError(t, s.deliver(points(n)))
+	}
+	require.Equal(t, []stefgrpc.IDRange{{From: 2, To: 3}}, s.stream.Rejected())
+	require.Equal(t, codes.Internal, status.Code(export(r.dial(), points(2))))
+	require.EqualValues(t, 2, sumOf(t, r.telemetry, "otelcol_receiver_stef_panics", "signal", "metrics"))
 }
 
 // The pipeline may process several batches at the same time, up to the limit.
