@@ -6,6 +6,7 @@ package otelstef_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -76,6 +77,36 @@ func TestFailingDestination(t *testing.T) {
 		f(writes, false, errFull)
 		f(writes, true, io.ErrShortWrite)
 		f(writes, false, errFull, stef.WithCompression(stef.Zstd), stef.WithRestart(stef.RestartAll))
+	}
+}
+
+// A program that ignores the error of a writer does not fill the dictionaries without bound.
+func TestDictSizeAfterError(t *testing.T) {
+	const limit = 5000
+	for _, options := range [][]stef.WriterOption{nil, {otelstef.CompactMetrics()}} {
+		dst := &failing{writes: 2}
+		w, err := otelstef.NewMetricsWriter(dst, append(options, stef.WithDictBytes(limit))...)
+		require.NoError(t, err)
+		require.NoError(t, w.Write())
+		require.ErrorIs(t, w.Flush(), errFull)
+		write := func(want error) {
+			for i := range uint64(200) {
+				number(w.Record(), i)
+				w.Record().EditMetric().SetName(fmt.Sprint("name ", i))
+				require.ErrorIs(t, w.Write(), want)
+				require.Less(t, w.Stats().DictBytes, limit)
+			}
+		}
+		write(errFull)
+		require.ErrorIs(t, w.Close(), errFull)
+		write(stef.ErrClosed)
+
+		dst.writes = 10
+		require.NoError(t, w.Reset(dst))
+		number(w.Record(), 1)
+		require.NoError(t, w.Write())
+		require.NoError(t, w.Close())
+		require.Len(t, timestamps(t, dst.Bytes()[dst.Len()-int(w.Stats().Bytes):]), 1)
 	}
 }
 

@@ -251,6 +251,9 @@ func (s *WriteStream) check() error {
 	if s.err != nil {
 		s.pending--
 		s.tree.Reset()
+		if s.usage.Dict >= s.config.DictBytes { // programs may continue to write after an error
+			s.restartDicts()
+		}
 		return s.err
 	}
 	if s.usage.Dict >= s.config.DictBytes {
@@ -304,10 +307,7 @@ func (s *WriteStream) endFrame(next stef.FrameFlags) error {
 	s.frames++
 	s.flags = next
 	if next&stef.RestartDictionaries != 0 {
-		for _, d := range s.dicts {
-			d.Restart()
-		}
-		s.usage.Dict = 0
+		s.restartDicts()
 	}
 	if next&stef.RestartCodecs != 0 {
 		s.tree.Restart()
@@ -317,6 +317,13 @@ func (s *WriteStream) endFrame(next stef.FrameFlags) error {
 	}
 	s.nextCheck(0)
 	return nil
+}
+
+func (s *WriteStream) restartDicts() {
+	for _, d := range s.dicts {
+		d.Restart()
+	}
+	s.usage.Dict = 0
 }
 
 // alone reports whether a frame with these flags can be decoded without the frames
