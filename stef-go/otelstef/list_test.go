@@ -188,3 +188,50 @@ func TestListPanics(t *testing.T) {
 	require.Panics(t, func() { m.HistogramBounds().Delete(0, 1) })
 	require.Zero(t, s.Events().Len())
 }
+
+// nestedValue sets v to random arrays and maps, and returns all values in it.
+func nestedValue(r *rand.Rand, v *otelstef.AnyValue, depth int) (all []*otelstef.AnyValue) {
+	n := r.IntN(4)
+	switch kind := r.IntN(3); {
+	case depth > 0 && kind == 0:
+		for range n {
+			all = append(all, nestedValue(r, v.SetArray().Append(), depth-1)...)
+		}
+	case depth > 0 && kind == 1:
+		for i := range n {
+			all = append(all, nestedValue(r, v.SetKVList().Append(fmt.Sprint(i)), depth-1)...)
+		}
+	default:
+		v.SetInt64(r.Int64())
+	}
+	return append(all, v)
+}
+
+// A value can be copied to a part of itself, and a part of a value to the whole value.
+func TestCopyNestedValues(t *testing.T) {
+	for seed := range uint64(2000) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		var out bytes.Buffer
+		w, err := otelstef.NewSpansWriter(&out)
+		require.NoError(t, err)
+		v := w.Record().Span().Attributes().Append("key")
+		all := nestedValue(r, v, 4)
+		require.NoError(t, w.Write())
+		dst, src := v, all[r.IntN(len(all))]
+		if seed%2 == 0 && dst.Type() == src.Type() {
+			dst, src = src, dst
+		}
+		want := otelstef.NewAnyValue()
+		want.CopyFrom(src)
+		dst.CopyFrom(src)
+		require.True(t, want.Equal(dst), "seed %d: %v instead of %v", seed, dst, want)
+		want.CopyFrom(v)
+		require.NoError(t, w.Write())
+		require.NoError(t, w.Close())
+		reader, err := otelstef.NewSpansReader(&out)
+		require.NoError(t, err)
+		require.True(t, reader.Next())
+		require.True(t, reader.Next())
+		require.True(t, want.Equal(reader.Record().Span().Attributes().Value(0)), "seed %d", seed)
+	}
+}
