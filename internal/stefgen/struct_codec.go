@@ -109,6 +109,7 @@ func (p *plan) printDictEncode(pr *printer, s *schema.Struct) {
 	pr.P("if held != nil {\nv.markDiff(held)\n} else {\nv.markAll(new(stefrt.Check))\n}")
 	pr.P("e.head.Write(1, 1)")
 	pr.P("e.encodeFields(v)")
+	pr.P("v.clean() // parts that the stream lacks still have marks, with which setters would not panic")
 	pr.P("size := v.size()")
 	pr.P("v.slot.KeepSize(size)")
 	pr.P("e.dict.Remember(&v.slot, e.dict.Insert(sum, v, size))")

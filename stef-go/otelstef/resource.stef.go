@@ -251,6 +251,7 @@ func (e *resourceEncoder) Encode(v, held *Resource) *Resource {
 	}
 	e.head.Write(1, 1)
 	e.encodeFields(v)
+	v.clean() // parts that the stream lacks still have marks, with which setters would not panic
 	size := v.size()
 	v.slot.KeepSize(size)
 	e.dict.Remember(&v.slot, e.dict.Insert(sum, v, size))

@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/otelstef"
 	"github.com/otelstef/stef/stef-go/steftest"
 )
@@ -32,6 +33,7 @@ func TestSharedValuesAreFrozen(t *testing.T) {
 		t.Helper()
 		shared := resource("a")
 		shared.EntityRefs().Append().IDKeys().Append("k")
+		shared.Attributes().AppendKVList("map").AppendInt64("k", 1)
 		rec, other := otelstef.NewMetrics(), otelstef.NewMetrics()
 		rec.SetResource(shared)
 		require.Same(t, shared, rec.Resource())
@@ -42,15 +44,28 @@ func TestSharedValuesAreFrozen(t *testing.T) {
 		require.False(t, shared.Equal(other.Resource()))
 		before := otelstef.NewResource()
 		before.CopyFrom(shared)
-		for range 2 {
-			require.Panics(t, func() { change(shared) })
-			require.True(t, before.Equal(shared))
+		refuses := func() {
+			for range 2 {
+				require.Panics(t, func() { change(shared) })
+				require.True(t, before.Equal(shared))
+			}
+		}
+		refuses()
+		few := otelstef.MetricsSchema()
+		few[3] = 4 // AnyValue without lists and maps
+		for _, older := range []stef.WriterOption{otelstef.PublishedMetrics(), stef.WithSchema(few)} {
+			w, err := otelstef.NewMetricsWriter(io.Discard, older)
+			require.NoError(t, err)
+			w.Record().SetResource(shared)
+			require.NoError(t, w.Write())
+			refuses()
 		}
 	}
 	f(func(r *otelstef.Resource) { r.SetSchemaURL(r.SchemaURL() + "x") })
 	f(func(r *otelstef.Resource) { r.Attributes().SetLen(r.Attributes().Len() + 1) })
 	f(func(r *otelstef.Resource) { r.Attributes().SetKey(0, r.Attributes().Key(0)+"x") })
 	f(func(r *otelstef.Resource) { r.Attributes().Value(0).SetInt64(r.Attributes().Value(0).Int64() + 5) })
+	f(func(r *otelstef.Resource) { r.Attributes().Get("map").KVList().Append("x") })
 	f(func(r *otelstef.Resource) { r.EntityRefs().Append() })
 	f(func(r *otelstef.Resource) { r.EntityRefs().At(0).SetType(r.EntityRefs().At(0).Type() + "x") })
 	f(func(r *otelstef.Resource) { r.EntityRefs().At(0).IDKeys().Append("x") })
