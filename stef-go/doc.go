@@ -114,9 +114,11 @@
 // can continue.
 //
 // A writer does not check the limits of readers. It writes values nested deeper than
-// Depth, and arrays and multimaps of a record that need more memory than RecordBytes,
-// without an error. A reader with the default Limits refuses them. Check both before
-// writing untrusted data, or raise the limits of the readers. All readers are strict and
+// Depth, arrays and multimaps of a record that need more memory than RecordBytes, and
+// texts that need more memory in the dictionaries than DictBytes, without an error. A text
+// in a dictionary struct can count twice there: a reader with the default Limits refuses a
+// Resource with an attribute of 33 MiB. Check all three before writing untrusted data, or
+// raise the limits of the readers. All readers are strict and
 // bounded by Limits, and report where a stream is wrong (FormatError). Nothing here
 // starts goroutines, logs, or panics on input.
 //
