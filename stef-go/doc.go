@@ -67,7 +67,8 @@
 // to another record and is not shared, SetF makes a shared copy of it. EditF returns a
 // value that can be changed: a copy if the present value is shared. Call EditF to
 // change a value and F to read it. The dictionary structs in a reader's record are
-// shared: callers may keep them, and set them in a writer's record.
+// shared: callers may keep them, and set them in a writer's record. Until the stream sets a
+// field of such a type, its value is empty and not shared.
 //
 // A shared value can be set in the records of several writers, if all of them run in
 // one goroutine. Writers of different goroutines would cause a data race, because each

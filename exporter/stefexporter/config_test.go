@@ -437,6 +437,7 @@ func TestConfigStorage(t *testing.T) {
 		require.ErrorContains(t, err, "sending_queue::storage "+want+": write the name of an extension, such as file_storage; set its directory under extensions")
 	}
 	wrong("true", "is true")
+	wrong("/var/lib/otelcol", "is /var/lib/otelcol")
 	wrong("{directory: /var/x}", "is a section")
 }
 

@@ -269,6 +269,8 @@ func (c *Config) closedHint(text string, worked bool) string {
 		return "the peer closed the connection: if it expects TLS, remove tls::insecure"
 	case worked && m[1] != otlpFailed:
 		return gone
+	case !tls.Insecure && m[1] != otlpFailed:
+		return "the peer closed the connection: if it requires a client certificate, check that it trusts tls::cert_file; the peer's log may say more"
 	}
 	return ""
 }

@@ -48,6 +48,9 @@ func TestExplain(t *testing.T) {
 	f("no STEF stream: write tcp 127.0.0.1:1->127.0.0.1:2: write: broken pipe", "set tls::cert_file and tls::key_file")
 	f("no STEF stream to backend:4320: read tcp 127.0.0.1:1->127.0.0.1:2: read: connection reset by peer", "set tls::cert_file")
 	f(otlpFailed+"write tcp 127.0.0.1:1->127.0.0.1:2: write: broken pipe", "set tls::cert_file")
+	c.ClientConfig.TLS.CertFile = "cert.pem"
+	f("no STEF stream: write tcp 127.0.0.1:1->127.0.0.1:2: write: broken pipe", "check that it trusts tls::cert_file")
+	c.ClientConfig.TLS.CertFile = ""
 	f("produced zero addresses", "the host cannot be resolved, or has no address (endpoint backend:4320: check its name)")
 	require.Equal(t, "odd", c.explain(errors.New("odd")).Error())
 	require.Equal(t, "write: broken pipe", c.explain(errors.New("write: broken pipe")).Error(), "a stream that was open")

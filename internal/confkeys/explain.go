@@ -138,7 +138,8 @@ func isExtension(t reflect.Type) bool {
 
 // notExtension returns an error for the name of an extension that is not a text.
 func (f *entry) notExtension() error {
-	if _, ok := f.value.(string); ok {
+	text, ok := f.value.(string)
+	if ok && !strings.HasPrefix(text, "/") { // a path has no type before the slash
 		return nil
 	}
 	what := "is a section"

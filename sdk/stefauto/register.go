@@ -32,10 +32,10 @@ const (
 
 func init() {
 	autoexport.RegisterSpanExporter(Endpoint, func(ctx context.Context) (sdktrace.SpanExporter, error) {
-		return steftrace.New(ctx)
+		return exporter[sdktrace.SpanExporter](steftrace.New(ctx))
 	})
 	autoexport.RegisterSpanExporter(Files, func(context.Context) (sdktrace.SpanExporter, error) {
-		return steftrace.NewFile("")
+		return exporter[sdktrace.SpanExporter](steftrace.NewFile(""))
 	})
 	autoexport.RegisterMetricReader(Endpoint, func(ctx context.Context) (sdkmetric.Reader, error) {
 		x, err := stefmetric.New(ctx)
@@ -52,9 +52,18 @@ func init() {
 		return sdkmetric.NewPeriodicReader(x), nil
 	})
 	autoexport.RegisterLogExporter(Endpoint, func(ctx context.Context) (sdklog.Exporter, error) {
-		return steflog.New(ctx)
+		return exporter[sdklog.Exporter](steflog.New(ctx))
 	})
 	autoexport.RegisterLogExporter(Files, func(context.Context) (sdklog.Exporter, error) {
-		return steflog.NewFile("")
+		return exporter[sdklog.Exporter](steflog.NewFile(""))
 	})
+}
+
+// exporter returns x, and nil with an error: a nil pointer in an interface is not nil.
+func exporter[I any](x I, err error) (I, error) {
+	if err != nil {
+		var none I
+		return none, err
+	}
+	return x, nil
 }

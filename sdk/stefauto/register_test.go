@@ -100,3 +100,16 @@ func TestEndpoint(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, logs.Shutdown(ctx))
 }
+
+// TestInvalid checks that an error comes without an exporter.
+func TestInvalid(t *testing.T) {
+	t.Setenv("OTEL_EXPORTER_STEF_FILE_PREFIX", "a/b")
+	t.Setenv("OTEL_TRACES_EXPORTER", "stef_file")
+	t.Setenv("OTEL_LOGS_EXPORTER", "stef_file")
+	spans, err := autoexport.NewSpanExporter(context.Background())
+	require.Error(t, err)
+	require.True(t, spans == nil)
+	logs, err := autoexport.NewLogExporter(context.Background())
+	require.Error(t, err)
+	require.True(t, logs == nil)
+}

@@ -77,7 +77,7 @@ func (p *parser) expect(kind tokenKind, where string) bool {
 	if p.accept(kind) {
 		return true
 	}
-	return p.fail(p.tok.span, "expected %s %s, found %s", quoted(string(kind)), where, p.tok.describe())
+	return p.fail(p.tok.span, "expected %s %s, found %s%s", quoted(string(kind)), where, p.tok.describe(), endHint(kind))
 }
 
 // name consumes an identifier, or fails.
@@ -532,10 +532,9 @@ func (p *parser) typeOf(t *schema.Type, owner string, ownerAt span) bool {
 		if p.tok.kind == number {
 			return p.fail(p.tok.span, "an array has no fixed length: write \"[]Type\"")
 		}
-		if p.tok.kind != "]" {
-			return p.fail(p.tok.span, "expected \"]\" after \"[\", found %s: an array is written \"[]Type\"", p.tok.describe())
+		if !p.expect("]", "after \"[\"") {
+			return false
 		}
-		p.next()
 		if p.tok.kind == "[" {
 			return p.fail(p.tok.span, "arrays of arrays are not possible: put the inner array into a struct")
 		}

@@ -158,6 +158,14 @@ func typeHint(kind tokenKind) string {
 	return ""
 }
 
+// endHint returns advice for a message about a missing token of this kind, as the end of the message.
+func endHint(kind tokenKind) string {
+	if kind == "]" {
+		return `: an array is written "[]Type"`
+	}
+	return ""
+}
+
 // fieldHint returns what is wrong with kind at the start of a field, as the end
 // of a message, or "" if it has no hint.
 func fieldHint(kind tokenKind) string {

@@ -40,7 +40,8 @@
 //
 // The resource, scope and metric of a record may be shared with other records. Change them
 // with EditResource, EditScope and EditMetric. All other data belong to the record: call
-// Record, Span or Point, and set the fields of the result. Setters of the result of Resource,
+// Record, Span or Point, and set the fields of the result. The attributes of a point are those of
+// its record: w.Record().Attributes(). Setters of the result of Resource,
 // Scope and Metric work while the value belongs to the record alone. They panic as soon as the
 // value is shared, for example after SetMetric, or after CopyFrom of a reader's record.
 //

@@ -56,7 +56,7 @@ type Writer[S Stream] struct {
 // Stats are counts of what a Writer did.
 type Stats struct {
 	Records   uint64 // records that reached a file
-	Lost      uint64 // the sum of Error.Lost; if a file was removed, its records are in Records, too
+	Lost      uint64 // the sum of Error.Lost; if a file was removed, its records of earlier calls are in Records, too
 	Bytes     int64  // bytes of whole frames and headers that reached a file
 	Opened    uint64 // files
 	Finished  uint64 // files with their final name
