@@ -82,7 +82,7 @@ func (d *jsonDecoder) wholeLine(p *piece) bool {
 	if d.failed == io.EOF {
 		line = append(p.buf, '\n')
 	}
-	body, signals, twice, ok := objectLine(line)
+	body, signals, rescan, ok := objectLine(line)
 	if !ok || len(body) > d.limit {
 		d.held = append(d.held[:0], p.buf...)
 		p.buf = p.buf[:0]
@@ -92,7 +92,7 @@ func (d *jsonDecoder) wholeLine(p *piece) bool {
 	if complete {
 		d.line++
 	}
-	p.body, p.checked, p.signals, p.twice = body, true, signals, twice
+	p.body, p.checked, p.signals, p.rescan = body, true, signals, rescan
 	return true
 }
 
@@ -243,8 +243,8 @@ var errNoSignal = corrupt("no field resourceMetrics, resourceSpans or resourceLo
 // checkJSON returns the signals that a message holds, bit n for signal n. It
 // also finds the errors that pdata does not report: invalid JSON after the part
 // that pdata reads, an empty name, at which pdata stops reading, and a message
-// without any known field. twice is as in piece.
-func checkJSON(text []byte) (signals uint8, twice bool, err error) {
+// without any known field. rescan is as in piece.
+func checkJSON(text []byte) (signals uint8, rescan bool, err error) {
 	if !json.Valid(text) {
 		var v json.RawMessage
 		err := json.Unmarshal(text, &v)
@@ -253,7 +253,7 @@ func checkJSON(text []byte) (signals uint8, twice bool, err error) {
 		}
 		return 0, false, corrupt("%v", err)
 	}
-	names, twice, empty := topNames(text)
+	names, rescan, empty := topNames(text)
 	if empty >= 0 {
 		return 0, false, &errAt{empty, corrupt("a field without a name")}
 	}
@@ -267,13 +267,13 @@ func checkJSON(text []byte) (signals uint8, twice bool, err error) {
 	if signals == 0 && len(names) > 0 {
 		return 0, false, fmt.Errorf("%w; the first is %q", errNoSignal, names[0])
 	}
-	return signals, twice, nil
+	return signals, rescan, nil
 }
 
 // topNames returns the field names of the outermost object of text, which must be valid JSON.
-// It keeps escapes. twice is set if an object at any depth has several names of isChoice. empty is
+// It keeps escapes. rescan is as in piece. empty is
 // the offset of an empty name at any depth, or -1 if there is none.
-func topNames(text []byte) (names []string, twice bool, empty int) {
+func topNames(text []byte) (names []string, rescan bool, empty int) {
 	var chosen []bool // for each open object or array: whether it has a name of isChoice
 	for i := 0; i < len(text); i++ {
 		switch text[i] {
@@ -281,6 +281,8 @@ func topNames(text []byte) (names []string, twice bool, empty int) {
 			chosen = append(chosen, false)
 		case '}', ']':
 			chosen = chosen[:len(chosen)-1]
+		case 'n': // null
+			rescan = true
 		case '"':
 			start := i + 1
 			for i = start; text[i] != '"'; i++ {
@@ -292,19 +294,19 @@ func topNames(text []byte) (names []string, twice bool, empty int) {
 				continue
 			}
 			if i == start {
-				return names, twice, start
+				return names, rescan, start
 			}
 			if len(chosen) == 1 {
 				names = append(names, string(text[start:i]))
 			}
 			if isChoice(text[start:i]) {
 				last := len(chosen) - 1
-				twice = twice || chosen[last]
+				rescan = rescan || chosen[last]
 				chosen[last] = true
 			}
 		}
 	}
-	return names, twice, -1
+	return names, rescan, -1
 }
 
 // lineOf returns the line of a message if the file seems to have one message per line,
@@ -334,30 +336,83 @@ func (r *Reader) jsonError(p piece, s Signal, err error) error {
 // that the offset is relative to, and a longer text that contains the short text.
 var jsonPlace = regexp.MustCompile(`(?s)^(?:\w+: )?(.*?), error found in #(\d+) byte of \.\.\.\|(.*)\|\.\.\., bigger context \.\.\.\|(.*)\|\.\.\.$`)
 
-var jsonName = regexp.MustCompile(`"(\w+)"\s*:\s*[^:{}]*$`)
+// goName matches the name of a function of Go in the error about a number.
+var goName = regexp.MustCompile(`strconv\.\w+: parsing `)
+
+// outOfRange matches the error of a number that float64 does not have. The library adds no place to it.
+var outOfRange = regexp.MustCompile(`^"(.*)": value out of range$`)
 
 // wrongValue replaces the place in an error of the JSON library by the offset in the
 // message and the name of the field.
 func wrongValue(text []byte, err error) error {
-	place := jsonPlace.FindStringSubmatch(err.Error())
+	cause := goName.ReplaceAllString(err.Error(), "")
+	if m := outOfRange.FindStringSubmatch(cause); m != nil {
+		return numberAt(text, m[1], cause)
+	}
+	place := jsonPlace.FindStringSubmatch(cause)
 	if place == nil {
-		return corrupt("%v", err)
+		return corrupt("%s", cause)
 	}
 	// The library reads in order, so the error is at the first occurrence of the context.
 	at := bytes.Index(text, []byte(place[4]))
 	within := strings.Index(place[4], place[3])
 	n, e := strconv.Atoi(place[2])
 	if at < 0 || within < 0 || e != nil {
-		return corrupt("%v", err)
+		return corrupt("%s", cause)
 	}
 	at = min(at+within+n, len(text))
-	// The library has read the value, or its first byte.
-	value := text[:max(at-1, 0)]
-	name := ""
-	if m := jsonName.FindSubmatch(value[max(0, len(value)-256):]); m != nil {
-		name = fmt.Sprintf("the value of %s: ", m[1])
+	name, value, _ := fieldAt(text, at)
+	// The library has read the value, or its first byte, or only what is before it.
+	return &errAt{max(at-1, value), corrupt("the value of %s: %s", name, place[1])}
+}
+
+// numberAt returns the error of a number, at its first occurrence outside of strings.
+func numberAt(text []byte, number, cause string) error {
+	for i := 0; ; i++ {
+		next := bytes.Index(text[i:], []byte(number))
+		if next < 0 {
+			return corrupt("%s", cause)
+		}
+		i += next
+		end := i + len(number)
+		whole := bytes.IndexByte([]byte(":,[- \t\r\n"), text[max(i-1, 0)]) >= 0 && end < len(text) && bytes.IndexByte([]byte(",]} \t\r\n"), text[end]) >= 0
+		if name, _, inText := fieldAt(text, i); whole && !inText {
+			return &errAt{i, corrupt("the value of %s: %s", name, cause)}
+		}
 	}
-	return &errAt{max(at-1, 0), corrupt("%s%s", name, place[1])}
+}
+
+// fieldAt returns the innermost field of a valid message whose name ends before offset at and whose object ends
+// after it, and the offset of its value. inText is set if offset at is inside of a string.
+func fieldAt(text []byte, at int) (name string, value int, inText bool) {
+	type field struct {
+		name  string
+		value int
+	}
+	open := []field{{}} // a list or an object begins with the field that holds it
+	for i := 0; i < at; i++ {
+		last := len(open) - 1
+		switch text[i] {
+		case '{', '[':
+			open = append(open, open[last])
+		case '}', ']':
+			open = open[:last]
+		case '"':
+			start := i + 1
+			for i = start; text[i] != '"'; i++ {
+				if text[i] == '\\' {
+					i++
+				}
+			}
+			inText = i >= at
+			if rest := bytes.TrimLeft(text[i+1:], " \t\r\n"); len(rest) > 0 && rest[0] == ':' {
+				rest = bytes.TrimLeft(rest[1:], " \t\r\n")
+				open[last] = field{string(text[start:i]), len(text) - len(rest)}
+			}
+		}
+	}
+	f := open[len(open)-1]
+	return f.name, f.value, inText
 }
 
 var jsonIDs = regexp.MustCompile(`"(traceId|trace_id|spanId|span_id|parentSpanId|parent_span_id)"\s*:\s*"([^"]*)"`)

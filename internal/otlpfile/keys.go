@@ -4,6 +4,7 @@
 package otlpfile
 
 import (
+	"bytes"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -118,13 +119,16 @@ func isChoice(name []byte) bool {
 }
 
 // findSecond returns an error for the first object of a valid message in JSON that has a field after
-// another one that it excludes. A null before it is no such field.
+// another one that it excludes. It removes fields of null, as scanKeys does.
 func findSecond(s Signal, text []byte) *errAt { return scanKeys(s, text).second }
 
 // findUnknown returns the unknown fields of a valid message in JSON, both inside and outside of
 // the content of signal s.
 func findUnknown(s Signal, text []byte) unknownFields { return scanKeys(s, text).found }
 
+// scanKeys walks through a valid message in JSON. It overwrites the fields of OTLP whose value is null with spaces:
+// protobuf takes such a field as not set, while pdata refuses some of them, and takes others, such as the value of
+// an attribute, as set.
 func scanKeys(s Signal, text []byte) *keyScan {
 	k := &keyScan{b: text}
 	root := &jsonKeys{keysOf[s].message, map[string]*jsonKeys{}}
@@ -160,6 +164,7 @@ func (k *keyScan) space() {
 func (k *keyScan) object(m *jsonKeys) {
 	k.i++
 	chosen := "" // the field that excludes others
+	comma := -1  // the comma before the field
 	for {
 		k.space()
 		switch k.b[k.i] {
@@ -167,6 +172,7 @@ func (k *keyScan) object(m *jsonKeys) {
 			k.i++
 			return
 		case ',':
+			comma = k.i
 			k.i++
 			continue
 		}
@@ -175,35 +181,50 @@ func (k *keyScan) object(m *jsonKeys) {
 		name := k.b[start+1 : k.i-1]
 		below, ok := m.fields[string(name)]
 		if !ok {
-			below = k.other(m, k.b[start:k.i])
+			below, name, ok = k.other(m, k.b[start:k.i])
 		}
 		k.space()
 		k.i++ // the colon
 		k.space()
+		if ok && k.b[k.i] == 'n' { // null
+			k.remove(start, comma)
+			continue
+		}
 		if ok && isChoice(name) {
 			if chosen != "" && k.second == nil {
 				k.second = &errAt{start, second(m.message, string(name), chosen)}
 			}
-			if k.b[k.i] != 'n' { // null
-				chosen = string(name)
-			}
+			chosen = string(name)
 		}
 		k.value(below)
 	}
 }
 
-// other looks up a name that may have escapes. If m has no such field, other counts the name
-// as unknown. quoted is the name with its quotes.
-func (k *keyScan) other(m *jsonKeys, quoted []byte) *jsonKeys {
-	var name string
-	if json.Unmarshal(quoted, &name) != nil {
-		name = string(quoted)
+// remove overwrites a field, whose null is next, and a comma beside it with spaces. So the offsets of errors stay.
+// comma is the offset of the comma before the field, or -1 if the field is the first one.
+func (k *keyScan) remove(start, comma int) {
+	k.i += len("null")
+	copy(k.b[start:k.i], bytes.Repeat([]byte(" "), k.i-start))
+	k.space()
+	if k.b[k.i] == ',' {
+		k.b[k.i] = ' '
+	} else if comma >= 0 {
+		k.b[comma] = ' '
 	}
-	below, ok := m.fields[name]
+}
+
+// other looks up a name that may have escapes, and returns it without them. If m has no such field, other counts the
+// name as unknown. quoted is the name with its quotes.
+func (k *keyScan) other(m *jsonKeys, quoted []byte) (below *jsonKeys, name []byte, ok bool) {
+	var plain string
+	if json.Unmarshal(quoted, &plain) != nil {
+		plain = string(quoted)
+	}
+	below, ok = m.fields[plain]
 	if !ok {
-		k.found.add(m.message, name, 1)
+		k.found.add(m.message, plain, 1)
 	}
-	return below
+	return below, []byte(plain), ok
 }
 
 // value walks through the value of a field. If the field holds messages, value walks through

@@ -64,19 +64,20 @@ func TestUnknownFields(t *testing.T) {
 	require.Equal(t, UnknownField{Objects: 80}, found[MaxUnknownFields])
 }
 
-// pdata keeps the last of several fields that exclude each other, also if it is null. This is an error, because
-// the other fields would be lost.
+// pdata keeps the last of several fields that exclude each other. This is an error, because
+// the other fields would be lost. A field of null is not set, so it excludes nothing.
 func TestSecondField(t *testing.T) {
 	const metric = `{"resourceMetrics":[{"scopeMetrics":[{"metrics":[{%s}]}]}]}`
 	const body = `{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"body":{%s}}]}]}]}`
 	point := `"dataPoints":[{"timeUnixNano":"1"}]`
 	for _, c := range []struct{ signal, fields, want string }{
 		{metric, `"sum":{` + point + `},"gauge":{` + point + `}`, "the message Metric has the field gauge after sum"},
-		{metric, `"sum":{` + point + `},"gauge":null`, "the message Metric has the field gauge after sum"},
+		{metric, `"sum":{` + point + `},"gauge":null`, ""},
 		{metric, `"exponential_histogram":{},"name":"a","summary":{` + point + `}`, "the message Metric has the field summary after exponential_histogram"},
 		{metric, `"gauge":{"dataPoints":[{"asInt":"1","asDouble":1}]}`, "the message NumberDataPoint has the field asDouble after asInt"},
 		{metric, `"gauge":{"dataPoints":[{"exemplars":[{"asInt":"1","as_double":1}]}]}`, "the message Exemplar has the field as_double after asInt"},
-		{body, `"intValue":"1","stringValue":null`, "the message AnyValue has the field stringValue after intValue"},
+		{body, `"intValue":"1","stringValue":null`, ""},
+		{body, `"intValue":"1","stringValue":""`, "the message AnyValue has the field stringValue after intValue"},
 		{body, `"arrayValue":{"values":[{"stringValue":"a","bytesValue":""}]}`, "the message AnyValue has the field bytesValue after stringValue"},
 		{metric, `"gauge":{` + point + `},"gauge":{` + point + `}`, "the message Metric has the field gauge twice"},
 		{metric, `"gauge":null,"sum":{` + point + `}`, ""},
@@ -155,6 +156,22 @@ func TestChoices(t *testing.T) {
 // The table of fields and pdata know the same names: pdata accepts each name, and rejects it
 // with an additional letter.
 func TestKeysArePdatas(t *testing.T) {
+	eachField(t, func(s Signal, name, before, after string) {
+		text := []byte(before + `{"` + name + `":null}` + after)
+		_, err := unmarshalJSON(s, text, true)
+		if err != nil { // null is no value of some fields
+			require.NotContains(t, err.Error(), "unknown", "%s", text)
+		}
+		require.Empty(t, findUnknown(s, bytes.Clone(text)), "%s", text)
+		text = bytes.Replace(text, []byte(name+`":null`), []byte(name+`X":null`), 1)
+		_, err = unmarshalJSON(s, text, true)
+		require.ErrorContains(t, err, "unknown", "%s", text)
+		require.NotEmpty(t, findUnknown(s, text), "%s", text)
+	})
+}
+
+// eachField calls f for each field of OTLP, with the JSON before and after the object of the field.
+func eachField(t *testing.T, f func(s Signal, name, before, after string)) {
 	for s := Metrics; s <= Logs; s++ {
 		seen := map[*jsonKeys]bool{}
 		var walk func(k *jsonKeys, before, after string)
@@ -164,16 +181,7 @@ func TestKeysArePdatas(t *testing.T) {
 			}
 			seen[k] = true
 			for name, below := range k.fields {
-				text := []byte(before + `{"` + name + `":null}` + after)
-				_, err := unmarshalJSON(s, text, true)
-				if err != nil { // null is no value of some fields
-					require.NotContains(t, err.Error(), "unknown", "%s", text)
-				}
-				require.Empty(t, findUnknown(s, text), "%s", text)
-				text = bytes.Replace(text, []byte(name+`":null`), []byte(name+`X":null`), 1)
-				_, err = unmarshalJSON(s, text, true)
-				require.ErrorContains(t, err, "unknown", "%s", text)
-				require.NotEmpty(t, findUnknown(s, text), "%s", text)
+				f(s, name, before, after)
 				if below == nil {
 					continue
 				}
@@ -221,7 +229,13 @@ func TestWrongValue(t *testing.T) {
 		{`"kind":"SERVER"`, "the value of kind: unknown string value"},
 		{`"startTimeUnixNano":1.5e18`, "the value of startTimeUnixNano: can not decode float as int"},
 		{`"attributes":{"a":"b"}`, "the value of attributes: expect [ or , or ] or n, but found {"},
-		{`"endTimeUnixNano":"x"`, `the value of endTimeUnixNano: strconv.ParseUint: parsing "x": invalid syntax`},
+		{`"kind":true`, "the value of kind: unsupported value type"},
+		{`"droppedLinksCount" : [ ]`, "the value of droppedLinksCount: unsupported value type"},
+		{`"status":{"code":{}}`, "the value of code: unsupported value type"},
+		{`"attributes":[{"key":"k","value":{"intValue":{}}}]`, "the value of intValue: unsupported value type"},
+		{`"attributes":[{"key":" 1e999,","value":{"doubleValue":-1e999}}]`, `the value of doubleValue: "1e999": value out of range`},
+		{`"attributes":[{"key":"k","value":{"intValue":1}},5]`, "the value of attributes: expect { or n, but found 5"},
+		{`"endTimeUnixNano":"x"`, `the value of endTimeUnixNano: "x": invalid syntax`},
 	} {
 		content := before + c.field + `,"flags":1}]}]}]}` + "\n"
 		r, err := Open(strings.NewReader(content), JSON, Traces)
@@ -237,4 +251,50 @@ func TestWrongValue(t *testing.T) {
 		require.LessOrEqual(t, at.Offset, int64(len(before)+len(c.field)), c.field)
 		r.Close()
 	}
+}
+
+// Every field of OTLP may be null, as in the JSON of protobuf: it is then not set. An element of a list may not, unless
+// it is a message.
+func TestNull(t *testing.T) {
+	read := func(signal Signal, content string) Batch {
+		t.Helper()
+		r, err := Open(strings.NewReader(content), JSON, signal)
+		require.NoError(t, err)
+		defer r.Close()
+		b, err := r.Next()
+		require.NoError(t, err, content)
+		require.Empty(t, r.Unknown(), content)
+		b.OTLP, err = b.Marshal()
+		require.NoError(t, err)
+		return b
+	}
+	eachField(t, func(s Signal, name, before, after string) {
+		want := read(s, before+"{}"+after).OTLP
+		for _, null := range []string{`{%q:null}`, `{ %q : null, %[1]q:null }`, "{%q:null\n,%[1]q:null,%[1]q:null}"} {
+			require.Equal(t, want, read(s, before+fmt.Sprintf(null, name)+after).OTLP, "%s%s%s", before, name, after)
+		}
+	})
+	// The other fields are kept, in any order, also those that the null would exclude.
+	const line = `{"resourceMetrics":[{"scopeMetrics":[{"metrics":[{%s}]}]}]}`
+	want := read(Metrics, fmt.Sprintf(line, `"name":"a","sum":{"dataPoints":[{"asInt":"1"}]}`)).OTLP
+	for _, fields := range []string{
+		`"name":"a","sum":{"dataPoints":[{"asInt":"1","asDouble":null}]},"gauge":null`,
+		`"gauge":null,"name":"a","unit":null,"sum":{"isMonotonic":null,"dataPoints":[{"asDouble":null,"flags":null,"asInt":"1"}]}`,
+		`"g\u0061uge":null,"name":"a","sum":{"dataPoints":[{"as\u0044ouble":null,"asInt":"1"}]},"metadata":null`,
+	} {
+		require.Equal(t, want, read(Metrics, fmt.Sprintf(line, fields)).OTLP, fields)
+	}
+	// In a message of a signal that is skipped, too.
+	r, err := Open(strings.NewReader(fmt.Sprintf(line, `"sum":{"dataPoints":[{"flags":null}]}`)+"\n"+`{"resourceLogs":[]}`), JSON, Logs, WithOtherSignals())
+	require.NoError(t, err)
+	defer r.Close()
+	_, err = r.Next()
+	require.NoError(t, err)
+	require.Equal(t, uint64(1), r.Skipped(Metrics))
+
+	r, err = Open(strings.NewReader(fmt.Sprintf(line, `"histogram":{"dataPoints":[{"bucketCounts":[1,null]}]}`)), JSON, Metrics)
+	require.NoError(t, err)
+	defer r.Close()
+	_, err = r.Next()
+	require.ErrorContains(t, err, "the value of bucketCounts: unsupported value type")
 }

@@ -10,11 +10,10 @@ import (
 
 // objectLine checks a line, which ends with a line break. ok is true if the line holds
 // one valid JSON object of OTLP and nothing else. body is then the object, and signals
-// has bit n if the object has a field of signal n. twice is set if an object may have several fields
-// of which OTLP allows one. For all other lines, such as a line with a
+// has bit n if the object has a field of signal n. rescan is as in piece. For all other lines, such as a line with a
 // part of an object, ok is false. Slower checks of the caller then find the place and the cause
 // of an error.
-func objectLine(line []byte) (body []byte, signals uint8, twice, ok bool) {
+func objectLine(line []byte) (body []byte, signals uint8, rescan, ok bool) {
 	if len(line) == 0 || line[0] != '{' || line[len(line)-1] != '\n' {
 		return nil, 0, false, false
 	}
@@ -24,7 +23,7 @@ func objectLine(line []byte) (body []byte, signals uint8, twice, ok bool) {
 	}
 	end := s.i
 	s.space()
-	return line[:end], s.signals, s.twice, s.i == len(line)-1
+	return line[:end], s.signals, s.rescan, s.i == len(line)-1
 }
 
 // lineScan reads JSON values of a line. The line break at the end is not part of any value. All
@@ -34,7 +33,7 @@ type lineScan struct {
 	i       int
 	signals uint8
 	names   bool // whether the outermost object has fields
-	twice   bool // whether an object has several fields with names of isChoice
+	rescan  bool // whether an object has several fields with names of isChoice, or a value is null
 }
 
 // space skips white space within the line.
@@ -64,6 +63,7 @@ func (s *lineScan) value(depth int) bool {
 	case 'f':
 		return s.word("false")
 	case 'n':
+		s.rescan = true
 		return s.word("null")
 	default:
 		return (c == '-' || digit(c)) && s.number()
@@ -87,7 +87,7 @@ func (s *lineScan) object(depth int) bool {
 			return false
 		}
 		if isChoice(s.b[start : s.i-1]) {
-			s.twice = s.twice || chosen
+			s.rescan = s.rescan || chosen
 			chosen = true
 		}
 		if depth == 1 {

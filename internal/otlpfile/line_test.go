@@ -30,9 +30,9 @@ func checkLine(t *testing.T, text string) {
 	if strings.Contains(text, "\n") {
 		return
 	}
-	body, signals, twice, ok := objectLine([]byte(text + "\n"))
+	body, signals, rescan, ok := objectLine([]byte(text + "\n"))
 	trimmed := strings.TrimRight(text, " \t\r")
-	want, wantTwice, err := checkJSON([]byte(trimmed))
+	want, wantRescan, err := checkJSON([]byte(trimmed))
 	valid := err == nil && strings.HasPrefix(text, "{")
 	if depth(text) > maxJSONDepth {
 		require.False(t, ok)
@@ -41,7 +41,7 @@ func checkLine(t *testing.T, text string) {
 	require.Equal(t, valid, ok, "%q: %v", text, err)
 	if ok {
 		require.Equal(t, want, signals, "%q", text)
-		require.Equal(t, wantTwice, twice, "%q", text)
+		require.Equal(t, wantRescan, rescan, "%q", text)
 		require.Equal(t, trimmed, string(body))
 		require.True(t, json.Valid(body))
 	}

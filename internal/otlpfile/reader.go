@@ -112,8 +112,9 @@ type piece struct {
 	// signal n.
 	checked bool
 	signals uint8
-	// twice is set if an object of valid JSON may have several fields of which OTLP allows one.
-	twice bool
+	// rescan is set if scanKeys must read valid JSON before pdata does: an object may have several fields of which
+	// OTLP allows one, or a value is null.
+	rescan bool
 	// found is the signal that the content of the message shows. It is SignalUnknown if
 	// the content was not checked, or the message has no items.
 	found Signal
@@ -457,7 +458,7 @@ func (r *Reader) check(p piece) (unknown uint64, err error) {
 func (r *Reader) checkJSON(p *piece) (wanted bool, skipped [len(signalNames)]uint64, err error) {
 	signals := p.signals
 	if !p.checked {
-		if signals, p.twice, err = checkJSON(p.body); err != nil {
+		if signals, p.rescan, err = checkJSON(p.body); err != nil {
 			return false, skipped, r.jsonError(*p, r.notRead(), err)
 		}
 	}
@@ -467,6 +468,9 @@ func (r *Reader) checkJSON(p *piece) (wanted bool, skipped [len(signalNames)]uin
 		case !r.others:
 			return false, skipped, r.holds(*p, s)
 		default:
+			if p.rescan {
+				scanKeys(s, p.body)
+			}
 			b, err := r.unmarshalJSON(*p, s)
 			if err != nil {
 				return false, skipped, err
@@ -482,7 +486,7 @@ func (r *Reader) checkJSON(p *piece) (wanted bool, skipped [len(signalNames)]uin
 // unknown fields. pdata finds unknown fields at no cost, but stops at the first unknown field.
 // findUnknown finds all unknown fields. It runs only after pdata has found the first in the file.
 func (r *Reader) wantedJSON(p piece) (b Batch, found unknownFields, err error) {
-	if p.twice {
+	if p.rescan {
 		if bad := findSecond(r.signal, p.body); bad != nil {
 			return b, nil, r.jsonError(p, r.signal, bad)
 		}
