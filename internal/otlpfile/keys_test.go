@@ -234,7 +234,7 @@ func TestWrongValue(t *testing.T) {
 		{`"status":{"code":{}}`, "the value of code: unsupported value type"},
 		{`"attributes":[{"key":"k","value":{"intValue":{}}}]`, "the value of intValue: unsupported value type"},
 		{`"attributes":[{"key":" 1e999,","value":{"doubleValue":-1e999}}]`, `the value of doubleValue: "1e999": value out of range`},
-		{`"attributes":[{"key":"k","value":{"intValue":1}},5]`, "the value of attributes: expect { or n, but found 5"},
+		{`"attributes":[{"key":"k","value":{"intValue":1}},5]`, "the value of attributes: expect { or , or } or n, but found 5"},
 		{`"endTimeUnixNano":"x"`, `the value of endTimeUnixNano: "x": invalid syntax`},
 	} {
 		content := before + c.field + `,"flags":1}]}]}]}` + "\n"
