@@ -23,8 +23,8 @@ var (
 	// ErrSignal: the signal is unknown and cannot be guessed, or it is not the
 	// requested signal.
 	ErrSignal = errors.New("signal")
-	// ErrProfiles: the file holds a profile.
-	ErrProfiles = errors.New("the file looks like a profile (pprof), and profiles are not supported: use OTLP for them")
+	// ErrProfiles: the file holds profiles. The text follows these words.
+	ErrProfiles = errors.New("which STEF does not support: use OTLP for them")
 	// ErrRead: the source failed, not its content.
 	ErrRead = errors.New("cannot read")
 )

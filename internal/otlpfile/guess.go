@@ -151,7 +151,12 @@ var jsonNames = [...][2]string{
 	Metrics: {"resourceMetrics", "resource_metrics"},
 	Traces:  {"resourceSpans", "resource_spans"},
 	Logs:    {"resourceLogs", "resource_logs"},
+
+	profiles: {"resourceProfiles", "resource_profiles"},
 }
+
+// profiles stands for the profiles in a file. They are no Signal, because STEF does not support them.
+const profiles = Logs + 1
 
 // signalOfJSON returns the signal whose field name occurs first, or SignalUnknown.
 func signalOfJSON(head []byte) Signal {

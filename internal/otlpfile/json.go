@@ -257,7 +257,7 @@ func checkJSON(text []byte) (signals uint8, rescan bool, err error) {
 	if empty >= 0 {
 		return 0, false, &errAt{empty, corrupt("a field without a name")}
 	}
-	for s := Metrics; s <= Logs; s++ {
+	for s := Metrics; s <= profiles; s++ {
 		for _, name := range names {
 			if slices.Contains(jsonNames[s][:], name) {
 				signals |= 1 << s

@@ -11,7 +11,8 @@ import (
 )
 
 // UnknownField is a field of JSON that OTLP does not have. Reading ignores it, as the
-// protocol requires, so its content is lost.
+// protocol requires, so its content is lost. An UnknownField with the message ProfilesData counts messages with
+// profiles, of JSON or of parts, that were skipped, see WithOtherSignals.
 type UnknownField struct {
 	Message string // such as Span
 	Name    string // as in the file, or "" for all fields over MaxUnknownFields

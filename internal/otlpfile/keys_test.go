@@ -298,3 +298,59 @@ func TestNull(t *testing.T) {
 	_, err = r.Next()
 	require.ErrorContains(t, err, "the value of bucketCounts: unsupported value type")
 }
+
+// Messages with profiles are skipped and counted, like messages of other signals, or are an error.
+func TestProfiles(t *testing.T) {
+	const logs = `{"resourceLogs":[{"scopeLogs":[{"logRecords":[{}]}]}]}`
+	part := func(content string) string { return "\x00\x00\x00" + string(rune(len(content))) + content }
+	logsPart := part("\x0a\x06\x12\x04\x12\x02\x10\x01")
+	profile := "\x0a\x02\x08\x01\x12\x00\x19\x05\x00\x00\x00\x00\x00\x00\x00"
+	for _, tag := range []byte{0x12, 0x12, 0x0a} {
+		profile = string([]byte{tag, byte(len(profile))}) + profile
+	}
+	profile = part(profile + "\x12\x02\x0a\x00") // with a dictionary
+	for _, c := range []struct {
+		format  Format
+		content string
+		items   int
+		skipped uint64
+		place   string
+	}{
+		{JSON, logs + "\n" + `{"resourceProfiles":[{}]}` + "\n" + logs + "\n" + `{"resource_profiles":[]}`, 2, 2, "message 2, line 2, byte 55"},
+		{JSON, "{\"resourceProfiles\":\n[{}]}\n" + logs, 1, 1, "message 1, line 1, byte 0"},
+		{JSON, `{"resourceProfiles":[{}],` + logs[1:], 1, 1, "message 1, line 1, byte 0"},
+		{Parts, logsPart + profile + logsPart, 2, 1, "part 2, byte 16"},
+	} {
+		for _, more := range [][]ReaderOption{nil, {WithConcurrency(4)}} {
+			r, err := Open(strings.NewReader(c.content), c.format, Logs, append(more, WithOtherSignals())...)
+			require.NoError(t, err)
+			items := 0
+			for err == nil {
+				var b Batch
+				b, err = r.Next()
+				items += b.Items()
+			}
+			require.Equal(t, io.EOF, err)
+			require.Equal(t, c.items, items)
+			require.Equal(t, []UnknownField{{ProfilesData, "", c.skipped}}, r.Unknown())
+			r.Close()
+
+			r, err = Open(strings.NewReader(c.content), c.format, SignalUnknown, append(more, WithName("logs"))...)
+			require.NoError(t, err)
+			for err == nil {
+				_, err = r.Next()
+			}
+			require.ErrorIs(t, err, ErrProfiles)
+			require.ErrorContains(t, err, c.place+": signal: it holds profiles, which STEF does not support: use OTLP for them")
+			r.Close()
+		}
+	}
+	for content, format := range map[string]Format{`{"resourceProfiles":[{}]}`: JSON, profile: Parts} {
+		r, err := Open(strings.NewReader(content), format, Logs, WithOtherSignals())
+		require.NoError(t, err)
+		_, err = r.Next()
+		require.ErrorIs(t, err, ErrProfiles)
+		require.ErrorContains(t, err, "the file holds profiles, which STEF does not support: use OTLP for them")
+		r.Close()
+	}
+}

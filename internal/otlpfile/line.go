@@ -145,7 +145,7 @@ func (s *lineScan) array(depth int) bool {
 // name notes a field of the outermost object.
 func (s *lineScan) name(name string) {
 	s.names = true
-	for signal := Metrics; signal <= Logs; signal++ {
+	for signal := Metrics; signal <= profiles; signal++ {
 		if name == jsonNames[signal][0] || name == jsonNames[signal][1] {
 			s.signals |= 1 << signal
 		}

@@ -48,7 +48,8 @@ func WithBatchSize(n int) ReaderOption { return func(r *Reader) { r.batchSize = 
 // messages or of parts, such as a file that the Collector's file exporter writes for several
 // pipelines. Skipped counts their items. Without this option such a message is an error. With this
 // option, a file that has only items of other signals is an error at its end. The content of a part
-// without items does not show a signal: the reader assumes the signal of the previous part.
+// without items does not show a signal: the reader assumes the signal of the previous part. Messages with profiles are
+// skipped, too, and Unknown counts them.
 func WithOtherSignals() ReaderOption { return func(r *Reader) { r.others = true } }
 
 // WithoutPdata omits pdata from batches in formats Parts and Proto if the given function
@@ -167,7 +168,7 @@ func (r *Reader) guess() error {
 		}
 	}
 	if r.format == Proto && isPprof(head) { // not a message of any signal
-		return r.at(piece{}, fmt.Errorf("%w: %w", ErrSignal, ErrProfiles))
+		return r.at(piece{}, fmt.Errorf("%w: the file looks like a profile (pprof), %w", ErrSignal, ErrProfiles))
 	}
 	r.sniff = r.signal != SignalUnknown && (r.format == Proto || r.format == Parts && !r.others)
 	if r.signal == SignalUnknown {
@@ -177,6 +178,9 @@ func (r *Reader) guess() error {
 			}
 			if start := bytes.TrimSpace(head); r.format == JSON && len(start) > 0 && start[0] != '{' {
 				return r.at(piece{}, corrupt("%q is not the start of a message", start[0]))
+			}
+			if r.format == JSON && bytes.Contains(head, []byte(`"resourceProfiles"`)) {
+				return r.at(piece{}, errOnlyProfiles)
 			}
 			return r.at(piece{}, fmt.Errorf("%w: %s", ErrSignal, r.whyNoSignal(head)))
 		}
@@ -221,8 +225,6 @@ func (r *Reader) whyNoSignal(head []byte) string {
 	switch {
 	case len(bytes.TrimSpace(head)) == 0:
 		return "the file is empty, and its name does not tell metrics, traces or logs"
-	case r.format == JSON && bytes.Contains(head, []byte(`"resourceProfiles"`)):
-		return "the file holds profiles, which STEF does not support: use OTLP for them"
 	case r.format == JSON:
 		return "the file is JSON, but not OTLP: it has no resourceMetrics, resourceSpans or resourceLogs"
 	}
@@ -290,7 +292,8 @@ func (r *Reader) next() (Batch, error) {
 }
 
 func (r *Reader) end() error {
-	if r.format == Proto || r.wanted || len(r.unknown) > 0 { // the items may be in an unknown field
+	if r.format == Proto || r.wanted || slices.ContainsFunc(r.unknown, func(f UnknownField) bool { return f.Message != ProfilesData }) {
+		// The items may be in an unknown field.
 		return io.EOF
 	}
 	var names []string
@@ -300,6 +303,9 @@ func (r *Reader) end() error {
 			found = Signal(s)
 			names = append(names, found.String())
 		}
+	}
+	if found == SignalUnknown && len(r.unknown) > 0 {
+		return r.at(piece{}, errOnlyProfiles)
 	}
 	if found == SignalUnknown {
 		return io.EOF
@@ -359,6 +365,9 @@ func (r *Reader) decode(p piece) (res result) {
 			res.batch, res.unknown, res.err = r.wantedJSON(p)
 			res.items = res.err == nil && res.batch.Items() > 0
 		}
+		if p.signals&(1<<profiles) != 0 {
+			res.unknown.add(ProfilesData, "", 1)
+		}
 		return res
 	}
 	if r.format == Parts && r.others {
@@ -368,6 +377,10 @@ func (r *Reader) decode(p piece) (res result) {
 		}
 	}
 	strangers, err := r.check(p)
+	if r.format == Parts && r.others && errors.Is(err, ErrProfiles) {
+		res.unknown.add(ProfilesData, "", 1)
+		return res
+	}
 	if err != nil {
 		return result{err: err}
 	}
@@ -446,6 +459,9 @@ func (r *Reader) check(p piece) (unknown uint64, err error) {
 	if ft == nil {
 		return unknown, nil
 	}
+	if p.found == SignalUnknown && holdsProfiles(p.body) {
+		return 0, r.inContent(p, r.signal, errProfilesToo)
+	}
 	if r.format == Proto {
 		p.part += entriesBefore(p.body, ft.offset)
 	}
@@ -456,11 +472,14 @@ func (r *Reader) check(p piece) (unknown uint64, err error) {
 // checkJSON checks a message and reports whether it holds the signal of the
 // reader. It counts the items of other signals in it.
 func (r *Reader) checkJSON(p *piece) (wanted bool, skipped [len(signalNames)]uint64, err error) {
-	signals := p.signals
 	if !p.checked {
-		if signals, p.rescan, err = checkJSON(p.body); err != nil {
+		if p.signals, p.rescan, err = checkJSON(p.body); err != nil {
 			return false, skipped, r.jsonError(*p, r.notRead(), err)
 		}
+	}
+	signals := p.signals
+	if signals&(1<<profiles) != 0 && !r.others {
+		return false, skipped, r.inContent(*p, r.signal, errProfilesToo)
 	}
 	for s := Metrics; s <= Logs; s++ {
 		switch {
@@ -534,6 +553,14 @@ func (r *Reader) at(p piece, err error) error {
 	e.Cut = errors.Is(cause, io.ErrUnexpectedEOF)
 	return e
 }
+
+// ProfilesData is the message of profiles, see UnknownField.
+const ProfilesData = "ProfilesData"
+
+var (
+	errOnlyProfiles = fmt.Errorf("%w: the file holds profiles, %w", ErrSignal, ErrProfiles)
+	errProfilesToo  = fmt.Errorf("%w: it holds profiles, %w", ErrSignal, ErrProfiles)
+)
 
 // holds returns the error of a piece of another signal.
 func (r *Reader) holds(p piece, found Signal) error {

@@ -103,6 +103,17 @@ var (
 	}
 )
 
+// profilesShape is the message of profiles, as far as needed to recognise it.
+var profilesShape = func() *shape {
+	s := root(ProfilesData, "Profiles", "profiles", &shape{"Profile", fields{
+		1: leaf("sample_type", blob), 2: leaf("samples", blob), 3: leaf("time_unix_nano", fixed64), 4: leaf("duration_nano", varint),
+		5: leaf("period_type", blob), 6: leaf("period", varint), 7: leaf("profile_id", blob), 8: leaf("dropped_attributes_count", varint),
+		9: leaf("original_payload_format", text), 10: leaf("original_payload", blob), 11: leaf("attribute_indices", packedVarint),
+	}})
+	s.fields[2] = leaf("dictionary", blob)
+	return s
+}()
+
 // valueShapes builds the shapes that contain each other.
 func valueShapes() (keyValue, anyValue *shape) {
 	anyValue = &shape{name: "AnyValue"}

@@ -38,6 +38,24 @@ func check(s Signal, b []byte) (unknown uint64, ft *fault) {
 	return w.unknown, ft
 }
 
+// holdsProfiles reports whether a message is one of profiles: it has the fields of profiles only, and a dictionary,
+// which no other message has.
+func holdsProfiles(b []byte) bool {
+	w := walk{strict: true}
+	if w.message(b, 0, profilesShape, 0, 0) != nil {
+		return false
+	}
+	for len(b) > 0 {
+		tag, n := uvarint(b)
+		if tag>>3 == 2 {
+			return true
+		}
+		size, head, _ := w.extent(b[n:], tag&7, 0)
+		b = b[n+head+size:]
+	}
+	return false
+}
+
 // message walks the bytes of one message, which begins at offset base. Level
 // counts messages, depth counts arrays and maps of values.
 func (w *walk) message(b []byte, base int, s *shape, level, depth int) *fault {

@@ -99,8 +99,17 @@ func TestAdvice(t *testing.T) {
 		f(cli.ExitData, "the file is JSON, but not OTLP", "cat", path("other.json", []byte(other+"\n")))
 	}
 	f(cli.ExitData, "the file holds profiles, which STEF does not support: use OTLP for them", "cat", path("profiles.json", []byte(`{"resourceProfiles":[]}`)))
-	f(cli.ExitData, "the file looks like a profile (pprof), and profiles are not supported: use OTLP for them\n", "cat", path("cpu.pb", []byte("\x0a\x04\x08\x01\x10\x02\x0a\x04\x08\x03\x10\x04")))
-	f(cli.ExitData, "the file looks like a profile (pprof), and profiles are not supported: use OTLP for them\n", "convert", "--signal", "traces", path("cpu.pb", []byte("\x0a\x04\x08\x01\x10\x02\x0a\x04\x08\x03\x10\x04")), out+".stef")
+	f(cli.ExitData, "the file looks like a profile (pprof), which STEF does not support: use OTLP for them\n", "cat", path("cpu.pb", []byte("\x0a\x04\x08\x01\x10\x02\x0a\x04\x08\x03\x10\x04")))
+	f(cli.ExitData, "the file looks like a profile (pprof), which STEF does not support: use OTLP for them\n", "convert", "--signal", "traces", path("cpu.pb", []byte("\x0a\x04\x08\x01\x10\x02\x0a\x04\x08\x03\x10\x04")), out+".stef")
+
+	log, profiles := `{"resourceLogs":[{"scopeLogs":[{"logRecords":[{}]}]}]}`+"\n", `{"resourceProfiles":[{}]}`+"\n"
+	some := path("some.json", []byte(log+profiles+log+profiles))
+	f(cli.ExitData, "message 2, line 2, byte 55: it holds profiles, which STEF does not support: use OTLP for them; --signal logs skips the messages with profiles\n", "convert", some, out+".stef")
+	for _, args := range [][]string{{"--signal", "logs", some, filepath.Join(dir, "some.stef")}, {some, filepath.Join(dir, "some-{signal}.stef")}, {"--signal", "logs", some, path("p.json", []byte(profiles)), filepath.Join(dir, "some2.stef")}} {
+		_, stderr = mustRun(t, nil, append([]string{"convert"}, args...)...)
+		require.Contains(t, stderr, "2 log records")
+		require.Regexp(t, `skipped: the profiles of [23] messages, which STEF does not support\n$`, stderr)
+	}
 
 	// Some files have no telemetry.
 	for _, text := range []string{"a", "hello\n", "time,value\n" + strings.Repeat("2026-11-22,1\n", 10_000)} {

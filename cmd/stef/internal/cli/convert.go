@@ -530,6 +530,10 @@ func warnOf(w io.Writer, name string, res *convert.Result) {
 // ignoredLines says which fields of JSON were ignored because OTLP does not have them.
 func ignoredLines(found []otlpfile.UnknownField) (lines []string) {
 	for _, f := range found {
+		if f.Message == otlpfile.ProfilesData && f.Name == "" {
+			lines = append(lines, fmt.Sprintf("skipped: the profiles of %s, which STEF does not support", figure.Count(f.Objects, "message")))
+			continue
+		}
 		if f.Name == "" && f.Message == "" {
 			lines = append(lines, fmt.Sprintf("ignored: other unknown fields, %s times", figure.Grouped(f.Objects)))
 			continue

@@ -301,6 +301,9 @@ func mixed(r *otlpfile.Reader, o *Options, err error) error {
 	if o.Root != nil || !errors.Is(err, otlpfile.ErrSignal) || !errors.As(err, &at) {
 		return err
 	}
+	if errors.Is(err, otlpfile.ErrProfiles) {
+		return fmt.Errorf("%w; --signal %s skips the messages with profiles", err, at.Signal)
+	}
 	place := fmt.Sprintf("message %d, line %d,", at.Part, at.Line)
 	if at.Line == 0 {
 		place = fmt.Sprintf("message %d, byte %d of the decompressed content,", at.Part, at.Offset)
