@@ -111,6 +111,27 @@ func TestAdvice(t *testing.T) {
 		require.Regexp(t, `skipped: the profiles of [23] messages, which STEF does not support\n$`, stderr)
 	}
 
+	// --schema is for streams.
+	for _, command := range []string{"cat", "stat"} {
+		f(cli.ExitUsage, "some.json: it looks like otlp-json, and --schema is for streams: leave --schema out\n", command, "--schema", schema, some)
+		f(cli.ExitUsage, "m.parquet: it looks like parquet, and --schema is for streams: leave --schema out\n", command, "--schema", schema, filepath.Join(dir, "m.parquet"))
+	}
+	// Without --signal, cat of several files prints other signals, too.
+	for _, other := range []string{path("t.otlp", spans(t)), filepath.Join(dir, "m.parquet")} {
+		f(cli.ExitUsage, "it holds traces, not logs: leave the file out\n", "cat", "--signal", "logs", filepath.Join(dir, "some.stef"), other)
+	}
+	f(cli.ExitUsage, "some.stef: it holds logs, not traces: leave the file out\n", "cat", "--root", "spans", filepath.Join(dir, "some.stef"), filepath.Join(dir, "some.stef"))
+	// A command has the name of a file as a word of the shell.
+	f(cli.ExitData, "; sed 2d '"+filepath.Join(dir, `it'\''s one.json`)+"' removes the line", "convert", path("it's one.json", []byte(log+"{x}\n"+log)), out+".stef")
+	// An empty file is left out, and so not in the output twice.
+	empty, blank := path("e.json", nil), path("blank.json", []byte("\n"))
+	_, stderr = mustRun(t, nil, "convert", empty, empty, blank, blank, some, "--signal", "logs", filepath.Join(dir, "some3.stef"))
+	require.NotContains(t, stderr, "is named")
+	require.Equal(t, 4, strings.Count(stderr, "left out: "))
+	// The endpoint of an empty file need not be there.
+	_, stderr = mustRun(t, nil, "replay", "--endpoint", "localhost:1", "--retries", "0", path("logs.json", nil))
+	require.Equal(t, "sent 0 items: the input has none\n", stderr)
+
 	// Some files have no telemetry.
 	for _, text := range []string{"a", "hello\n", "time,value\n" + strings.Repeat("2026-11-22,1\n", 10_000)} {
 		in := path("notes.txt", []byte(text))

@@ -5,7 +5,9 @@ package cli
 
 import (
 	"bufio"
+	"errors"
 	"flag"
+	"strings"
 
 	"github.com/otelstef/stef/cmd/stef/internal/convert"
 	"github.com/otelstef/stef/cmd/stef/internal/file"
@@ -77,7 +79,13 @@ reorders records and attributes. The same telemetry has the same lines in the ou
 				return err
 			}
 			c.several = len(args) > 1
-			return eachInput(env, args, func(name string) error { return c.file(env, name) })
+			return eachInput(env, args, func(name string) error {
+				err := c.file(env, name)
+				if c.several && errors.Is(err, convert.ErrOtherSignal) { // without the flag, cat prints items of other signals, too
+					return convert.Misfit("%s", strings.Replace(err.Error(), "leave "+c.rootFlag()+" out", "leave the file out", 1))
+				}
+				return err
+			})
 		}
 	},
 }

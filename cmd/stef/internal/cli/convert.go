@@ -145,7 +145,7 @@ func (c *conversion) define(flags *flag.FlagSet) {
 		case ok:
 			return nil
 		case strings.HasSuffix(name, ".stef"):
-			return fmt.Errorf("must be one of compact, full, reference; convert knows records of OpenTelemetry only: print records of your own with stef cat --schema %s", name)
+			return fmt.Errorf("must be one of compact, full, reference; convert knows records of OpenTelemetry only: print records of your own with stef cat --schema %s", file.Quoted(name))
 		}
 		return errors.New("must be one of compact, full, reference")
 	})

@@ -171,7 +171,7 @@ func warnRepeated(w io.Writer, names []string) {
 	seen := map[string]int{}
 	for _, name := range names {
 		clean := filepath.Clean(name)
-		if seen[clean]++; seen[clean] != 2 || name == "-" {
+		if seen[clean]++; seen[clean] != 2 || name == "-" || emptyFile(name) {
 			continue
 		}
 		times := "twice"
@@ -180,4 +180,17 @@ func warnRepeated(w io.Writer, names []string) {
 		}
 		fmt.Fprintf(w, "warning: %s is named %s, so its items are in the output %s\n", name, times, times)
 	}
+}
+
+// emptyFile reports whether a regular file is empty, so that convert leaves it out.
+func emptyFile(name string) bool {
+	if !exists(name) {
+		return false
+	}
+	in, err := file.Open(name, nil)
+	if err != nil {
+		return false
+	}
+	defer in.Close()
+	return in.Empty() != nil
 }

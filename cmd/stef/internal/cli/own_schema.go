@@ -61,7 +61,7 @@ func (o *opener) repeated() string {
 	if o.schema == "" {
 		return ""
 	}
-	flags := " --schema " + o.schema
+	flags := " --schema " + file.Quoted(o.schema)
 	if o.root != "" {
 		flags += " --root " + o.root
 	}
@@ -91,6 +91,8 @@ func (s *opened) check() error {
 	switch empty := s.Empty(); {
 	case empty != nil && (err != nil || !s.o.otlp || s.o.several):
 		return empty
+	case s.o.otlp && s.o.schema != "" && err == nil && format != convert.STEF && format != convert.STEFParts:
+		return convert.Misfit("it looks like %s, and --schema is for streams: leave --schema out", format)
 	case s.o.otlp:
 		return nil
 	case err != nil && !bytes.HasPrefix([]byte("STEF"), head):

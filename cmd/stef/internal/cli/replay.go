@@ -180,7 +180,7 @@ func (c *replayer) run(env *Env, names []string) error {
 	}
 	ctx, stop := env.interruptible()
 	defer stop()
-	if c.pace == replay.Original { // the first batch may be due late
+	if c.pace == replay.Original && !(len(names) == 1 && emptyFile(names[0])) { // the first batch may be due late
 		p.Ready = func(ctx context.Context) error { return sender.Connect(ctx, conn) }
 	}
 	// Close the streams when everything is accepted. The endpoint may end after that, and

@@ -156,7 +156,7 @@ func message(err error) string {
 		end, _ := strconv.ParseInt(at[2], 10, 64)
 		unpack := ""
 		if bad := (*file.ContentError)(nil); errors.As(err, &bad) && bad.Packed != "" { // the offset counts decompressed bytes
-			unpack = fmt.Sprintf("%s -dc %s | ", bad.Packed, bad.Name)
+			unpack = fmt.Sprintf("%s -dc %s | ", bad.Packed, file.Quoted(bad.Name))
 		}
 		then := "stef convert A B OUT, with {signal} in OUT if their signals differ"
 		if own := (*ownRecords)(nil); errors.As(err, &own) { // stef convert reads records of OpenTelemetry only

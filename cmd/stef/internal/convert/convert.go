@@ -316,7 +316,7 @@ func brokenLine(in *file.Input, err error) error {
 	if !errors.As(err, &at) || at.OneLine == 0 || in.Packed != "" || in.Size < 0 {
 		return err
 	}
-	return fmt.Errorf("%w; sed %dd %s removes the line and all its items", err, at.OneLine, in.Name)
+	return fmt.Errorf("%w; sed %dd %s removes the line and all its items", err, at.OneLine, file.Quoted(in.Name))
 }
 
 // recoverable adds advice to an error if a part of the input can be recovered: stef repair

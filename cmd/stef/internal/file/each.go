@@ -83,7 +83,7 @@ func (e *EachError) Error() string {
 		if e.Number > 2 {
 			messages = fmt.Sprintf("%d messages", e.Number-1)
 		}
-		keeps = fmt.Sprintf(" (head -c %d %s keeps the %s before it)", e.Offset, e.Name, messages)
+		keeps = fmt.Sprintf(" (head -c %d %s keeps the %s before it)", e.Offset, Quoted(e.Name), messages)
 	}
 	return fmt.Sprintf("message %d, which is compressed alone with zstd: %v%s", e.Number, e.Err, keeps)
 }

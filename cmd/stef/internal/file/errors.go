@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"strings"
+	"unicode"
 )
 
 // Error reports that a file could not be opened, read or written.
@@ -56,3 +57,13 @@ func (e *ContentError) Error() string { return fmt.Sprintf("%s: %v", e.Name, e.E
 
 // Unwrap returns the cause.
 func (e *ContentError) Unwrap() error { return e.Err }
+
+// Quoted returns a name as a word of a shell, for a command that a text suggests.
+func Quoted(name string) string {
+	if !strings.ContainsFunc(name, func(r rune) bool {
+		return !unicode.In(r, unicode.L, unicode.N) && !strings.ContainsRune("-_./,:+@%=", r)
+	}) {
+		return name
+	}
+	return "'" + strings.ReplaceAll(name, "'", `'\''`) + "'"
+}
