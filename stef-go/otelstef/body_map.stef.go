@@ -247,7 +247,8 @@ func (m *BodyMap) CopyFrom(src *BodyMap) {
 	if m.node.Nested(&src.node) {
 		c := NewBodyMap()
 		c.CopyFrom(src)
-		src = c
+		m.CopyFrom(c)
+		return
 	}
 	m.SetLen(len(src.pairs))
 	for i, p := range src.pairs {

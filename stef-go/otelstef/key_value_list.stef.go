@@ -225,7 +225,8 @@ func (m *KeyValueList) CopyFrom(src *KeyValueList) {
 	if m.node.Nested(&src.node) {
 		c := NewKeyValueList()
 		c.CopyFrom(src)
-		src = c
+		m.CopyFrom(c)
+		return
 	}
 	m.SetLen(len(src.pairs))
 	for i, p := range src.pairs {

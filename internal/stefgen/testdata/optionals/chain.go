@@ -133,7 +133,8 @@ func (s *Chain) CopyFrom(src *Chain) {
 	if s.node.Nested(&src.node) {
 		c := NewChain()
 		c.CopyFrom(src)
-		src = c
+		s.CopyFrom(c)
+		return
 	}
 	s.SetValue(src.value)
 	if src.HasNext() {

@@ -192,7 +192,8 @@ func (s *Deeper) CopyFrom(src *Deeper) {
 	if s.node.Nested(&src.node) {
 		c := NewDeeper()
 		c.CopyFrom(src)
-		src = c
+		s.CopyFrom(c)
+		return
 	}
 	s.SetOptionalC(src.c, src.HasC())
 	if !src.HasC() {

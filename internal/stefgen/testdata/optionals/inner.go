@@ -179,7 +179,8 @@ func (s *Inner) CopyFrom(src *Inner) {
 	if s.node.Nested(&src.node) {
 		c := NewInner()
 		c.CopyFrom(src)
-		src = c
+		s.CopyFrom(c)
+		return
 	}
 	s.SetA(src.a)
 	s.SetOptionalB(src.b, src.HasB())

@@ -345,7 +345,8 @@ func (s *Shared) CopyFrom(src *Shared) {
 	if s.node.Nested(&src.node) {
 		c := NewShared()
 		c.CopyFrom(src)
-		src = c
+		s.CopyFrom(c)
+		return
 	}
 	s.SetOptionalN(src.n, src.HasN())
 	if !src.HasN() {

@@ -171,7 +171,8 @@ func (m *Tags) CopyFrom(src *Tags) {
 	if m.node.Nested(&src.node) {
 		c := NewTags()
 		c.CopyFrom(src)
-		src = c
+		m.CopyFrom(c)
+		return
 	}
 	m.SetLen(len(src.pairs))
 	for i, p := range src.pairs {

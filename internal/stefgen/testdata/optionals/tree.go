@@ -302,7 +302,8 @@ func (s *Tree) CopyFrom(src *Tree) {
 	if s.node.Nested(&src.node) {
 		c := NewTree()
 		c.CopyFrom(src)
-		src = c
+		s.CopyFrom(c)
+		return
 	}
 	s.SetOptionalName(src.name, src.HasName())
 	if src.HasLeft() {

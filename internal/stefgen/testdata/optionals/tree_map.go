@@ -171,7 +171,8 @@ func (m *TreeMap) CopyFrom(src *TreeMap) {
 	if m.node.Nested(&src.node) {
 		c := NewTreeMap()
 		c.CopyFrom(src)
-		src = c
+		m.CopyFrom(c)
+		return
 	}
 	m.SetLen(len(src.pairs))
 	for i, p := range src.pairs {

@@ -125,7 +125,8 @@ func (s *Box) CopyFrom(src *Box) {
 	if s.node.Nested(&src.node) {
 		c := NewBox()
 		c.CopyFrom(src)
-		src = c
+		s.CopyFrom(c)
+		return
 	}
 	s.value.CopyFrom(&src.value)
 	s.SetOptionalNote(src.note, src.HasNote())

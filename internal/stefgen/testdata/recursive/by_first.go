@@ -138,7 +138,8 @@ func (m *ByFirst) CopyFrom(src *ByFirst) {
 	if m.node.Nested(&src.node) {
 		c := NewByFirst()
 		c.CopyFrom(src)
-		src = c
+		m.CopyFrom(c)
+		return
 	}
 	m.SetLen(len(src.pairs))
 	for i, p := range src.pairs {

@@ -133,7 +133,8 @@ func (s *First) CopyFrom(src *First) {
 	if s.node.Nested(&src.node) {
 		c := NewFirst()
 		c.CopyFrom(src)
-		src = c
+		s.CopyFrom(c)
+		return
 	}
 	s.SetN(src.n)
 	if src.HasSecond() {

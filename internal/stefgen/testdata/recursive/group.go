@@ -137,7 +137,8 @@ func (m *Group) CopyFrom(src *Group) {
 	if m.node.Nested(&src.node) {
 		c := NewGroup()
 		c.CopyFrom(src)
-		src = c
+		m.CopyFrom(c)
+		return
 	}
 	m.SetLen(len(src.pairs))
 	for i, p := range src.pairs {

@@ -96,7 +96,8 @@ func (s *Loop) CopyFrom(src *Loop) {
 	if s.node.Nested(&src.node) {
 		c := NewLoop()
 		c.CopyFrom(src)
-		src = c
+		s.CopyFrom(c)
+		return
 	}
 	s.SetN(src.n)
 	s.blobs.CopyFrom(&src.blobs)

@@ -230,7 +230,8 @@ func (m *Object) CopyFrom(src *Object) {
 	if m.node.Nested(&src.node) {
 		c := NewObject()
 		c.CopyFrom(src)
-		src = c
+		m.CopyFrom(c)
+		return
 	}
 	m.SetLen(len(src.pairs))
 	for i, p := range src.pairs {

@@ -254,7 +254,8 @@ func (s *Record) CopyFrom(src *Record) {
 	if s.node.Nested(&src.node) {
 		c := NewRecord()
 		c.CopyFrom(src)
-		src = c
+		s.CopyFrom(c)
+		return
 	}
 	s.value.CopyFrom(&src.value)
 	s.chain.CopyFrom(&src.chain)

@@ -112,7 +112,8 @@ func (s *Second) CopyFrom(src *Second) {
 	if s.node.Nested(&src.node) {
 		c := NewSecond()
 		c.CopyFrom(src)
-		src = c
+		s.CopyFrom(c)
+		return
 	}
 	s.SetS(src.s)
 	s.firsts.CopyFrom(&src.firsts)

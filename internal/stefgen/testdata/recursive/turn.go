@@ -162,7 +162,8 @@ func (s *Turn) CopyFrom(src *Turn) {
 	if s.node.Nested(&src.node) {
 		c := NewTurn()
 		c.CopyFrom(src)
-		src = c
+		s.CopyFrom(c)
+		return
 	}
 	if src.loop.node.Frozen() {
 		s.SetLoop(src.loop)

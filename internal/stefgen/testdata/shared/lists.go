@@ -140,7 +140,8 @@ func (m *Lists) CopyFrom(src *Lists) {
 	if m.node.Nested(&src.node) {
 		c := NewLists()
 		c.CopyFrom(src)
-		src = c
+		m.CopyFrom(c)
+		return
 	}
 	m.SetLen(len(src.pairs))
 	for i, p := range src.pairs {
