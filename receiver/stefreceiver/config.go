@@ -157,6 +157,17 @@ func (c *Config) streamMemory() int64 {
 	return max(int64(c.Limits.StreamMemoryLimitMiB)*mib, 2*int64(c.Limits.MaxChunkMiB)*mib+partialFrame)
 }
 
+// userTimeout returns how long a client may leave bytes unacknowledged: keepalive's timeout, which gRPC uses
+// for this, too.
+func (c *Config) userTimeout() time.Duration {
+	if k := c.ServerConfig.Keepalive.Get(); k != nil {
+		if p := k.ServerParameters.Get(); p != nil && p.Timeout != 0 {
+			return p.Timeout
+		}
+	}
+	return 20 * time.Second // gRPC's default
+}
+
 // maxMessage returns the size of the largest message after decompression. Without
 // max_recv_msg_size_mib, this is the default of gRPC.
 func (c *Config) maxMessage() int64 {

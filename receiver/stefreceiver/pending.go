@@ -16,6 +16,7 @@ import (
 // client sends nothing. In the meantime it would still serve the requests of other clients.
 type pending struct {
 	net.Listener
+	userTimeout time.Duration
 
 	mu    sync.Mutex
 	conns map[*pendingConn]struct{}
@@ -37,6 +38,10 @@ type pendingConn struct {
 	remote net.Addr
 }
 
+func newPending(l net.Listener, config *Config) *pending {
+	return &pending{Listener: l, userTimeout: config.userTimeout(), conns: map[*pendingConn]struct{}{}}
+}
+
 // Accept implements net.Listener.
 func (p *pending) Accept() (net.Conn, error) {
 	conn, err := p.Listener.Accept()
@@ -44,6 +49,7 @@ func (p *pending) Accept() (net.Conn, error) {
 	if err != nil || !ok {
 		return conn, err
 	}
+	setUserTimeout(stream, p.userTimeout)
 	c := &pendingConn{stream, p, conn.RemoteAddr()}
 	p.mu.Lock()
 	defer p.mu.Unlock()

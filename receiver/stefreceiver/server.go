@@ -87,7 +87,7 @@ func (s *shared) listen(ctx context.Context, host component.Host) error {
 	if err := s.observe(transport); err != nil {
 		return errors.Join(err, listener.Close())
 	}
-	srv.pending = &pending{Listener: listener, conns: map[*pendingConn]struct{}{}}
+	srv.pending = newPending(listener, s.config)
 	srv.grpc, srv.stef, srv.address = g, transport, listener.Addr()
 	s.logger.Info("Starting the STEF server", zap.Stringer("endpoint", srv.address), zap.Bool("otlp", s.config.OTLP.Enabled))
 	srv.serving.Go(func() {
