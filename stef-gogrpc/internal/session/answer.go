@@ -55,13 +55,14 @@ func (m *Machine) resolve(s *Stream, now time.Time, out *Decisions) {
 // or less, the stream must be closed.
 func (m *Machine) Overdue(s *Stream, now time.Time, out *Decisions) time.Duration {
 	c := &m.config
-	head := s.pending.head
-	if head == nil {
-		head = s.inbox // its sender is blocked, although all that was sent is answered
+	// If nothing is pending, a sender that takes no batch is blocked, although all that was sent is
+	// answered. Callers may give up meanwhile, so this does not depend on the batch in the inbox.
+	waits := s.asked
+	if s.pending.head != nil {
+		waits = s.pending.head.since
 	}
 	switch {
-	case head != nil && !s.failed:
-		waits := head.since
+	case !waits.IsZero() && !s.failed:
 		if s.answered.After(waits) {
 			waits = s.answered // the stream is slow, but makes progress
 		}

@@ -29,7 +29,7 @@ type Batch struct {
 
 	first, last uint64 // ids of its records; last is 0 until all records are encoded
 	bytes       int64
-	since       time.Time // when a stream got the batch, or began to encode it
+	since       time.Time // when encoding began
 	moves       int       // how often the batch was moved back to the queue
 	sent        bool      // an earlier stream may have sent records of the batch
 }

@@ -20,7 +20,10 @@ func (m *Machine) fill(now time.Time, out *Decisions) {
 		m.queue.remove(b)
 		m.turn++
 		s.inbox, s.turn = b, m.turn
-		b.stream, b.place, b.since = s, inInbox, now
+		b.stream, b.place = s, inInbox
+		if s.asked.IsZero() {
+			s.asked = now
+		}
 		out.add(Decision{Kind: WakeSender, Stream: s})
 	}
 	if m.queue.len > 0 && m.dormant && !m.closing {
@@ -175,7 +178,7 @@ func (m *Machine) retire(s *Stream, reason CloseReason, now time.Time, out *Deci
 }
 
 func (m *Machine) withdraw(s *Stream, now time.Time, out *Decisions) {
-	s.state, s.idleFrom = IsDraining, now
+	s.state, s.idleFrom, s.asked = IsDraining, now, time.Time{}
 	m.live--
 	if b := s.inbox; b != nil {
 		s.inbox = nil

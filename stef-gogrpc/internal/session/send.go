@@ -14,6 +14,7 @@ import (
 // encodes it and calls Encoded. Take returns nil if the inbox is empty.
 func (m *Machine) Take(s *Stream, now time.Time, out *Decisions) (*Batch, State) {
 	b := s.inbox
+	s.asked = time.Time{}
 	if b != nil {
 		s.inbox = nil
 		b.place = inEncoder
