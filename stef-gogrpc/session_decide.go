@@ -78,7 +78,7 @@ func (s *Session[B]) settle(d *session.Decision) {
 	default:
 		e.kind = eventHandedBack
 		cause := s.cause(d.Fault, j.ctx)
-		if why := s.unopened.Load(); why != nil && d.Stream == nil && d.Fault.Class == session.GaveUp {
+		if why := s.unopened.Load(); why != nil && d.Stream == nil && (d.Fault.Class == session.GaveUp || d.Fault.Class == session.ShutDown) {
 			why.explain(cause)
 		}
 		var refused time.Time

@@ -124,8 +124,8 @@ func (e leftOutError) Items() int { return len(e) }
 // because the server did not refuse them.
 type UnsentError struct {
 	// Cause is the reason. It wraps the error of the context if the context of
-	// Send ended, and ErrSessionClosed if the session was shut down. If the context ended
-	// while no stream was open, the Kind of Cause is KindCanceled, and Cause.Err also wraps
+	// Send ended, and ErrSessionClosed if the session was shut down. The Kind of Cause is then
+	// KindCanceled or KindClosed. If no stream was open at that time, Cause.Err also wraps
 	// the *Error of the last attempt to open a stream, or of the last stream. Call errors.As
 	// with Cause.Err to find this error: its Kind says why no stream was open, for example
 	// KindUnavailable if nothing listens. In this case, Cause.RetryDelay is the remaining

@@ -214,6 +214,20 @@ func TestSessionGaveUpInDelay(t *testing.T) {
 		r.stream(0).end(retryAfter(3 * time.Second))
 		gaveUp(t, r)
 	})
+	bubble(t, "and the session was shut down", func(t *testing.T, r *rig) {
+		r.onOpen = func(context.Context, int, *fakeStream) error { return retryAfter(3 * time.Second) }
+		r.start()
+		a := r.send(load{})
+		time.Sleep(time.Second)
+		_, err := r.shutdown(time.Second)
+		require.Error(t, err)
+		for _, e := range []*UnsentError{a.unsent(KindClosed), r.send(load{}).unsent(KindClosed)} {
+			require.ErrorIs(t, e, ErrSessionClosed)
+			require.ErrorContains(t, e, "session is shut down while no stream was open: ")
+			require.ErrorContains(t, e, "the connection broke")
+			require.Equal(t, 2*time.Second, e.Cause.RetryDelay)
+		}
+	})
 	bubble(t, "after a graceful end", func(t *testing.T, r *rig) {
 		r.onOpen = func(ctx context.Context, n int, _ *fakeStream) error {
 			if n > 0 {

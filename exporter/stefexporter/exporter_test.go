@@ -21,6 +21,8 @@ import (
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/otelstef/stef/exporter/stefexporter/internal/metadata"
 	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
@@ -122,6 +124,30 @@ func TestShutdownEnds(t *testing.T) {
 		if protocol == ProtocolSTEF {
 			f(config("127.0.0.1:1", 100*time.Millisecond), time.Hour)
 		}
+	}
+}
+
+// TestShutdownSaysWhy: the log says of each batch that a shutdown drops why no stream was open.
+func TestShutdownSaysWhy(t *testing.T) {
+	core, logs := observer.New(zap.WarnLevel)
+	settings := exportertest.NewNopSettings(metadata.Type)
+	settings.Logger = zap.New(core)
+	c := queued(testConfig("127.0.0.1:1"))
+	c.Protocol = ProtocolSTEF
+	c.TimeoutConfig.Timeout = time.Hour
+	c.Stef.ShutdownDrainTimeout = 100 * time.Millisecond
+	x, err := NewFactory().CreateTraces(t.Context(), settings, c)
+	require.NoError(t, err)
+	require.NoError(t, x.Start(t.Context(), componenttest.NewNopHost()))
+	require.Eventually(t, func() bool { return logs.FilterMessageSnippet("No traces can be sent").Len() > 0 }, time.Minute, time.Millisecond)
+	for i := range 20 {
+		require.NoError(t, x.ConsumeTraces(t.Context(), spans(fmt.Sprint(i))))
+	}
+	require.NoError(t, x.Shutdown(context.Background()))
+	lines := logs.FilterMessageSnippet("Dropping data").All()
+	require.Len(t, lines, 20)
+	for _, line := range lines {
+		require.Contains(t, line.ContextMap()["error"], "no STEF stream to 127.0.0.1:1: dial tcp 127.0.0.1:1: connect: connection refused")
 	}
 }
 

@@ -160,7 +160,7 @@ func (x *stefSender[B]) send(ctx context.Context, data B, items int) *failure {
 	switch {
 	case waited:
 		without, v = stefgrpc.FromStatus(err), verdict{retry: true, code: codes.Unavailable}
-	case ctx.Err() != nil && errors.As(err, &unsent):
+	case (ctx.Err() != nil || errors.Is(err, stefgrpc.ErrSessionClosed)) && errors.As(err, &unsent):
 		errors.As(unsent.Cause.Err, &without)
 	}
 	code := v.code
