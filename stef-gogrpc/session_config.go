@@ -25,7 +25,9 @@ type SessionConfig struct {
 	// before the old stream stops accepting batches. It should be well below the
 	// lifetime of tokens and the maximum connection age of servers, because a stream
 	// keeps the credentials and the connection with which it was opened. The default is
-	// 5 minutes. With a negative value, streams are not replaced because of their age.
+	// 5 minutes. With a negative value, streams are not replaced because of their age. With
+	// several streams, the first lifetime of stream n of N is n/N of MaxLifetime, so that they are
+	// not all replaced at the same time.
 	MaxLifetime time.Duration
 	// LifetimeJitter is a fraction from 0 to 1: every lifetime gets shorter by a random part
 	// of up to this fraction. The default is 0.1. A negative value switches it off.

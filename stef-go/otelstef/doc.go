@@ -89,9 +89,11 @@
 // # Reading logs of other writers
 //
 // Two fields have two forms; a writer chooses the form for each record. A text body is String
-// or Template; LogBody.Text returns both. The observed time is ObservedTime, or Time plus
-// ObservedDelta; LogRecord.Observed returns both. A program that reads only one form
-// gets empty bodies and time 0 for records in the other form.
+// or Template; LogBody.Text reads both, and reports whether there is a text. The observed time is
+// ObservedTime, or Time plus ObservedDelta; LogRecord.Observed reads both. A program that reads only
+// one form gets empty bodies and time 0 for records in the other form. To change a time of a copied
+// record, first call SetObservedTime(Observed()) and UnsetObservedDelta: with ObservedDelta, SetTime
+// moves the observed time, too, and SetObservedTime has no effect on it.
 //
 // # JSON
 //
