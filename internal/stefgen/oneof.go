@@ -307,7 +307,6 @@ func (p *plan) printOneofCommon(pr *printer, s *schema.Struct, fields []*field, 
 	for _, f := range fields {
 		pr.P("case %s:", f.bit)
 		if f.class == classNode {
-			printCopyNested(pr, structType(s), "v", "v.typ != src.typ && ") // else CopyFrom of the choice checks it
 			pr.P("v.Set%s().CopyFrom(%s)", f.name, view(f.t, "&"+slot(f, "src")))
 		} else {
 			pr.P("v.Set%s(%s)", f.name, fromSlot(f.t, slot(f, "src")))

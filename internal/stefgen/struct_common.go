@@ -102,7 +102,7 @@ func (p *plan) printStructCopy(pr *printer, s *schema.Struct, fields []*field) {
 	if i := slices.IndexFunc(fields, func(f *field) bool { return f.class == classShared && f.present == "" }); i >= 0 {
 		pr.P("stefrt.NotZero(src.%s == nil, %q)", fields[i].priv, name)
 	}
-	printCopyNested(pr, structType(s), "s", "")
+	printCopyNested(pr, structType(s), "s")
 	for _, f := range fields {
 		p.printCopy(pr, f)
 		if f.present != "" && p.shared[name] {

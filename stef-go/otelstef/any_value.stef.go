@@ -343,20 +343,8 @@ func (v *AnyValue) CopyFrom(src *AnyValue) {
 	case AnyValueTypeFloat64:
 		v.SetFloat64(math.Float64frombits(src.num))
 	case AnyValueTypeArray:
-		if v.typ != src.typ && v.node.Nested(&src.node) {
-			c := NewAnyValue()
-			c.CopyFrom(src)
-			v.CopyFrom(c)
-			return
-		}
 		v.SetArray().CopyFrom((*list.Of[AnyValue])(&src.box.array))
 	case AnyValueTypeKVList:
-		if v.typ != src.typ && v.node.Nested(&src.node) {
-			c := NewAnyValue()
-			c.CopyFrom(src)
-			v.CopyFrom(c)
-			return
-		}
 		v.SetKVList().CopyFrom(&src.box.kvList)
 	case AnyValueTypeBytes:
 		v.SetBytes(src.box.bytes)

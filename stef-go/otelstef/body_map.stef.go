@@ -247,8 +247,7 @@ func (m *BodyMap) CopyFrom(src *BodyMap) {
 	if m.node.Nested(&src.node) {
 		c := NewBodyMap()
 		c.CopyFrom(src)
-		m.CopyFrom(c)
-		return
+		src = c
 	}
 	m.SetLen(len(src.pairs))
 	for i, p := range src.pairs {

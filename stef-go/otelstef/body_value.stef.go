@@ -344,20 +344,8 @@ func (v *BodyValue) CopyFrom(src *BodyValue) {
 	case BodyValueTypeFloat64:
 		v.SetFloat64(math.Float64frombits(src.num))
 	case BodyValueTypeArray:
-		if v.typ != src.typ && v.node.Nested(&src.node) {
-			c := NewBodyValue()
-			c.CopyFrom(src)
-			v.CopyFrom(c)
-			return
-		}
 		v.SetArray().CopyFrom((*list.Of[BodyValue])(&src.box.array))
 	case BodyValueTypeMap:
-		if v.typ != src.typ && v.node.Nested(&src.node) {
-			c := NewBodyValue()
-			c.CopyFrom(src)
-			v.CopyFrom(c)
-			return
-		}
 		v.SetMap().CopyFrom(&src.box.mapField)
 	case BodyValueTypeBytes:
 		v.SetBytes(src.box.bytes)

@@ -225,8 +225,7 @@ func (m *KeyValueList) CopyFrom(src *KeyValueList) {
 	if m.node.Nested(&src.node) {
 		c := NewKeyValueList()
 		c.CopyFrom(src)
-		m.CopyFrom(c)
-		return
+		src = c
 	}
 	m.SetLen(len(src.pairs))
 	for i, p := range src.pairs {

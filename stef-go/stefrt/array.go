@@ -87,20 +87,14 @@ func (a *Array[T]) Delete(i, j int) {
 	a.SetLen(a.n - (j - i))
 }
 
-// CopyNested is like CopyFrom, and src can be part of a, or a part of src.
-func (a *Array[T]) CopyNested(src *Array[T]) {
+// CopyFrom makes the array equal to src.
+func (a *Array[T]) CopyFrom(src *Array[T]) {
 	if a.node.Nested(&src.node) { // changes of a change src
 		c := new(Array[T])
 		c.Init(a.kind, nil, 0)
 		c.CopyFrom(src)
 		src = c
 	}
-	a.CopyFrom(src)
-}
-
-// CopyFrom makes the array equal to src. For generated code, which copies only arrays that are not
-// part of each other.
-func (a *Array[T]) CopyFrom(src *Array[T]) {
 	a.SetLen(src.n)
 	for i := range src.n {
 		a.kind.CopyFrom(a.elems[i], src.elems[i])

@@ -177,12 +177,6 @@ func (v *Range) CopyFrom(src *Range) {
 	case RangeTypeN:
 		v.SetN(src.num)
 	case RangeTypeRanges:
-		if v.typ != src.typ && v.node.Nested(&src.node) {
-			c := NewRange()
-			c.CopyFrom(src)
-			v.CopyFrom(c)
-			return
-		}
 		v.SetRanges().CopyFrom((*list.Of[Range])(&src.box.ranges))
 	}
 }

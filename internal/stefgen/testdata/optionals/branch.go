@@ -176,12 +176,6 @@ func (v *Branch) CopyFrom(src *Branch) {
 	case BranchTypeLeaf:
 		v.SetLeaf(src.num)
 	case BranchTypeTree:
-		if v.typ != src.typ && v.node.Nested(&src.node) {
-			c := NewBranch()
-			c.CopyFrom(src)
-			v.CopyFrom(c)
-			return
-		}
 		v.SetTree().CopyFrom(&src.box.tree)
 	}
 }

@@ -192,8 +192,7 @@ func (s *Deeper) CopyFrom(src *Deeper) {
 	if s.node.Nested(&src.node) {
 		c := NewDeeper()
 		c.CopyFrom(src)
-		s.CopyFrom(c)
-		return
+		src = c
 	}
 	s.SetOptionalC(src.c, src.HasC())
 	if !src.HasC() {

@@ -179,8 +179,7 @@ func (s *Inner) CopyFrom(src *Inner) {
 	if s.node.Nested(&src.node) {
 		c := NewInner()
 		c.CopyFrom(src)
-		s.CopyFrom(c)
-		return
+		src = c
 	}
 	s.SetA(src.a)
 	s.SetOptionalB(src.b, src.HasB())

@@ -345,8 +345,7 @@ func (s *Shared) CopyFrom(src *Shared) {
 	if s.node.Nested(&src.node) {
 		c := NewShared()
 		c.CopyFrom(src)
-		s.CopyFrom(c)
-		return
+		src = c
 	}
 	s.SetOptionalN(src.n, src.HasN())
 	if !src.HasN() {

@@ -171,8 +171,7 @@ func (m *Tags) CopyFrom(src *Tags) {
 	if m.node.Nested(&src.node) {
 		c := NewTags()
 		c.CopyFrom(src)
-		m.CopyFrom(c)
-		return
+		src = c
 	}
 	m.SetLen(len(src.pairs))
 	for i, p := range src.pairs {

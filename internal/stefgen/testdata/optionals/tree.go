@@ -302,8 +302,7 @@ func (s *Tree) CopyFrom(src *Tree) {
 	if s.node.Nested(&src.node) {
 		c := NewTree()
 		c.CopyFrom(src)
-		s.CopyFrom(c)
-		return
+		src = c
 	}
 	s.SetOptionalName(src.name, src.HasName())
 	if src.HasLeft() {

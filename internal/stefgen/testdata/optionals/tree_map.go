@@ -171,8 +171,7 @@ func (m *TreeMap) CopyFrom(src *TreeMap) {
 	if m.node.Nested(&src.node) {
 		c := NewTreeMap()
 		c.CopyFrom(src)
-		m.CopyFrom(c)
-		return
+		src = c
 	}
 	m.SetLen(len(src.pairs))
 	for i, p := range src.pairs {

@@ -125,8 +125,7 @@ func (s *Box) CopyFrom(src *Box) {
 	if s.node.Nested(&src.node) {
 		c := NewBox()
 		c.CopyFrom(src)
-		s.CopyFrom(c)
-		return
+		src = c
 	}
 	s.value.CopyFrom(&src.value)
 	s.SetOptionalNote(src.note, src.HasNote())

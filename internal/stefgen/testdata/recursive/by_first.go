@@ -138,8 +138,7 @@ func (m *ByFirst) CopyFrom(src *ByFirst) {
 	if m.node.Nested(&src.node) {
 		c := NewByFirst()
 		c.CopyFrom(src)
-		m.CopyFrom(c)
-		return
+		src = c
 	}
 	m.SetLen(len(src.pairs))
 	for i, p := range src.pairs {

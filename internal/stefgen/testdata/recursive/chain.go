@@ -133,8 +133,7 @@ func (s *Chain) CopyFrom(src *Chain) {
 	if s.node.Nested(&src.node) {
 		c := NewChain()
 		c.CopyFrom(src)
-		s.CopyFrom(c)
-		return
+		src = c
 	}
 	s.SetN(src.n)
 	if src.HasNext() {

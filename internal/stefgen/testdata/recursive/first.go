@@ -133,8 +133,7 @@ func (s *First) CopyFrom(src *First) {
 	if s.node.Nested(&src.node) {
 		c := NewFirst()
 		c.CopyFrom(src)
-		s.CopyFrom(c)
-		return
+		src = c
 	}
 	s.SetN(src.n)
 	if src.HasSecond() {

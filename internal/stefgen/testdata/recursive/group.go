@@ -137,8 +137,7 @@ func (m *Group) CopyFrom(src *Group) {
 	if m.node.Nested(&src.node) {
 		c := NewGroup()
 		c.CopyFrom(src)
-		m.CopyFrom(c)
-		return
+		src = c
 	}
 	m.SetLen(len(src.pairs))
 	for i, p := range src.pairs {

@@ -180,12 +180,6 @@ func (v *Key) CopyFrom(src *Key) {
 	case KeyTypeName:
 		v.SetName(src.str)
 	case KeyTypeInner:
-		if v.typ != src.typ && v.node.Nested(&src.node) {
-			c := NewKey()
-			c.CopyFrom(src)
-			v.CopyFrom(c)
-			return
-		}
 		v.SetInner().CopyFrom(&src.box.inner)
 	}
 }

@@ -96,8 +96,7 @@ func (s *Loop) CopyFrom(src *Loop) {
 	if s.node.Nested(&src.node) {
 		c := NewLoop()
 		c.CopyFrom(src)
-		s.CopyFrom(c)
-		return
+		src = c
 	}
 	s.SetN(src.n)
 	s.blobs.CopyFrom(&src.blobs)

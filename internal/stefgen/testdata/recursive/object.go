@@ -230,8 +230,7 @@ func (m *Object) CopyFrom(src *Object) {
 	if m.node.Nested(&src.node) {
 		c := NewObject()
 		c.CopyFrom(src)
-		m.CopyFrom(c)
-		return
+		src = c
 	}
 	m.SetLen(len(src.pairs))
 	for i, p := range src.pairs {

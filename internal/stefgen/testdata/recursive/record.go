@@ -254,8 +254,7 @@ func (s *Record) CopyFrom(src *Record) {
 	if s.node.Nested(&src.node) {
 		c := NewRecord()
 		c.CopyFrom(src)
-		s.CopyFrom(c)
-		return
+		src = c
 	}
 	s.value.CopyFrom(&src.value)
 	s.chain.CopyFrom(&src.chain)

@@ -112,8 +112,7 @@ func (s *Second) CopyFrom(src *Second) {
 	if s.node.Nested(&src.node) {
 		c := NewSecond()
 		c.CopyFrom(src)
-		s.CopyFrom(c)
-		return
+		src = c
 	}
 	s.SetS(src.s)
 	s.firsts.CopyFrom(&src.firsts)

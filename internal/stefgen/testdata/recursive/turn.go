@@ -162,8 +162,7 @@ func (s *Turn) CopyFrom(src *Turn) {
 	if s.node.Nested(&src.node) {
 		c := NewTurn()
 		c.CopyFrom(src)
-		s.CopyFrom(c)
-		return
+		src = c
 	}
 	if src.loop.node.Frozen() {
 		s.SetLoop(src.loop)

@@ -303,20 +303,8 @@ func (v *Value) CopyFrom(src *Value) {
 	case ValueTypeNone:
 		v.SetType(ValueTypeNone)
 	case ValueTypeObject:
-		if v.typ != src.typ && v.node.Nested(&src.node) {
-			c := NewValue()
-			c.CopyFrom(src)
-			v.CopyFrom(c)
-			return
-		}
 		v.SetObject().CopyFrom(&src.box.object)
 	case ValueTypeList:
-		if v.typ != src.typ && v.node.Nested(&src.node) {
-			c := NewValue()
-			c.CopyFrom(src)
-			v.CopyFrom(c)
-			return
-		}
 		v.SetList().CopyFrom((*list.Of[Value])(&src.box.list))
 	case ValueTypeString:
 		v.SetString(src.str)
@@ -325,12 +313,6 @@ func (v *Value) CopyFrom(src *Value) {
 	case ValueTypeFlag:
 		v.SetFlag(src.num != 0)
 	case ValueTypeSelf:
-		if v.typ != src.typ && v.node.Nested(&src.node) {
-			c := NewValue()
-			c.CopyFrom(src)
-			v.CopyFrom(c)
-			return
-		}
 		v.SetSelf().CopyFrom(&src.box.self)
 	}
 }

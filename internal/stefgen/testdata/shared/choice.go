@@ -267,36 +267,12 @@ func (v *Choice) CopyFrom(src *Choice) {
 	case ChoiceTypeN:
 		v.SetN(src.num)
 	case ChoiceTypeHolder:
-		if v.typ != src.typ && v.node.Nested(&src.node) {
-			c := NewChoice()
-			c.CopyFrom(src)
-			v.CopyFrom(c)
-			return
-		}
 		v.SetHolder().CopyFrom(&src.box.holder)
 	case ChoiceTypeHolders:
-		if v.typ != src.typ && v.node.Nested(&src.node) {
-			c := NewChoice()
-			c.CopyFrom(src)
-			v.CopyFrom(c)
-			return
-		}
 		v.SetHolders().CopyFrom((*list.Of[Holder])(&src.box.holders))
 	case ChoiceTypeTags:
-		if v.typ != src.typ && v.node.Nested(&src.node) {
-			c := NewChoice()
-			c.CopyFrom(src)
-			v.CopyFrom(c)
-			return
-		}
 		v.SetTags().CopyFrom(&src.box.tags)
 	case ChoiceTypeLists:
-		if v.typ != src.typ && v.node.Nested(&src.node) {
-			c := NewChoice()
-			c.CopyFrom(src)
-			v.CopyFrom(c)
-			return
-		}
 		v.SetLists().CopyFrom(&src.box.lists)
 	}
 }

@@ -140,8 +140,7 @@ func (m *Lists) CopyFrom(src *Lists) {
 	if m.node.Nested(&src.node) {
 		c := NewLists()
 		c.CopyFrom(src)
-		m.CopyFrom(c)
-		return
+		src = c
 	}
 	m.SetLen(len(src.pairs))
 	for i, p := range src.pairs {
