@@ -218,7 +218,6 @@ func (p *plan) printMultimapCommon(pr *printer, m *schema.Multimap, k, v part) {
 	pr.P("// CopyFrom replaces the pairs of m by copies of those of src.%s", p.sharedKept(multimapType(m)))
 	p.unshareHint(pr, multimapType(m), "m")
 	pr.P("func (m *%s) CopyFrom(src *%s) {", n, n)
-	printCopyNested(pr, multimapType(m), "m")
 	pr.P("m.SetLen(len(src.pairs))")
 	pr.P("for i, p := range src.pairs {")
 	for _, part := range parts {

@@ -285,14 +285,6 @@ func contains(t *schema.Type, wanted func(*schema.Type) bool, seen map[string]bo
 	return false
 }
 
-// printCopyNested prints what CopyFrom of a type that can contain itself does if one of the values is
-// part of the other: it copies src before it changes recv.
-func printCopyNested(pr *printer, t *schema.Type, recv string) {
-	if contains(t, func(part *schema.Type) bool { return key(part) == key(t) }, map[string]bool{}) {
-		pr.P("if %s.node.Nested(&src.node) {\nc := New%s()\nc.CopyFrom(src)\nsrc = c\n}", recv, t.Name)
-	}
-}
-
 func (p *plan) share(t *schema.Type) {
 	if !t.Kind.Composite() || p.shared[key(t)] {
 		return

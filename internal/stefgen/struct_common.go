@@ -95,14 +95,14 @@ func (p *plan) printStructClear(pr *printer, s *schema.Struct, fields []*field) 
 func (p *plan) printStructCopy(pr *printer, s *schema.Struct, fields []*field) {
 	name := s.Name
 	pr.P("")
-	pr.P("// CopyFrom copies the value of src to s. Shared values are shared, not copied.")
+	pr.P("// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be")
+	pr.P("// copied to a part of itself.")
 	p.unshareHint(pr, structType(s), "s")
 	pr.P("func (s *%s) CopyFrom(src *%s) {", name, name)
 	// In a zero value these pointers are nil. Check only one pointer, because init sets all of them.
 	if i := slices.IndexFunc(fields, func(f *field) bool { return f.class == classShared && f.present == "" }); i >= 0 {
 		pr.P("stefrt.NotZero(src.%s == nil, %q)", fields[i].priv, name)
 	}
-	printCopyNested(pr, structType(s), "s")
 	for _, f := range fields {
 		p.printCopy(pr, f)
 		if f.present != "" && p.shared[name] {

@@ -244,11 +244,6 @@ func (m *BodyMap) Reset() { m.SetLen(0) }
 
 // CopyFrom replaces the pairs of m by copies of those of src.
 func (m *BodyMap) CopyFrom(src *BodyMap) {
-	if m.node.Nested(&src.node) {
-		c := NewBodyMap()
-		c.CopyFrom(src)
-		src = c
-	}
 	m.SetLen(len(src.pairs))
 	for i, p := range src.pairs {
 		m.SetKey(i, p.key)

@@ -94,7 +94,8 @@ var initialBodyTemplate = NewBodyTemplate()
 // Reset sets the initial value.
 func (s *BodyTemplate) Reset() { s.CopyFrom(initialBodyTemplate) }
 
-// CopyFrom copies the value of src to s. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
+// copied to a part of itself.
 func (s *BodyTemplate) CopyFrom(src *BodyTemplate) {
 	s.SetTemplate(src.template)
 	s.params.CopyFrom(&src.params)

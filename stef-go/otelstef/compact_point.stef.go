@@ -139,7 +139,8 @@ var initialCompactPoint = NewCompactPoint()
 // Reset sets the initial value.
 func (s *CompactPoint) Reset() { s.CopyFrom(initialCompactPoint) }
 
-// CopyFrom copies the value of src to s. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
+// copied to a part of itself.
 func (s *CompactPoint) CopyFrom(src *CompactPoint) {
 	s.SetTime(src.time)
 	s.SetStart(src.start)

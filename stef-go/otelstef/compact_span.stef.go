@@ -178,7 +178,8 @@ var initialCompactSpan = NewCompactSpan()
 // Reset sets the initial value.
 func (s *CompactSpan) Reset() { s.CopyFrom(initialCompactSpan) }
 
-// CopyFrom copies the value of src to s. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
+// copied to a part of itself.
 func (s *CompactSpan) CopyFrom(src *CompactSpan) {
 	s.SetTrace(src.trace)
 	s.SetTraceHigh(src.traceHigh)

@@ -108,7 +108,8 @@ var initialEntityRef = NewEntityRef()
 // Reset sets the initial value.
 func (s *EntityRef) Reset() { s.CopyFrom(initialEntityRef) }
 
-// CopyFrom copies the value of src to s. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
+// copied to a part of itself.
 func (s *EntityRef) CopyFrom(src *EntityRef) {
 	s.SetSchemaURL(src.schemaURL)
 	s.SetType(src.typeField)

@@ -64,7 +64,8 @@ var initialEnvelope = NewEnvelope()
 // Reset sets the initial value.
 func (s *Envelope) Reset() { s.CopyFrom(initialEnvelope) }
 
-// CopyFrom copies the value of src to s. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
+// copied to a part of itself.
 func (s *Envelope) CopyFrom(src *Envelope) { s.attributes.CopyFrom(&src.attributes) }
 
 // Equal reports whether s and o have the same value; floats are compared bit by bit.

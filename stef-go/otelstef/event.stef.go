@@ -110,7 +110,8 @@ var initialEvent = NewEvent()
 // Reset sets the initial value.
 func (s *Event) Reset() { s.CopyFrom(initialEvent) }
 
-// CopyFrom copies the value of src to s. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
+// copied to a part of itself.
 func (s *Event) CopyFrom(src *Event) {
 	s.SetName(src.name)
 	s.SetTimeUnixNano(src.timeUnixNano)

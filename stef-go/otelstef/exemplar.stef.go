@@ -116,7 +116,8 @@ var initialExemplar = NewExemplar()
 // Reset sets the initial value.
 func (s *Exemplar) Reset() { s.CopyFrom(initialExemplar) }
 
-// CopyFrom copies the value of src to s. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
+// copied to a part of itself.
 func (s *Exemplar) CopyFrom(src *Exemplar) {
 	s.SetTimestamp(src.timestamp)
 	s.value.CopyFrom(&src.value)

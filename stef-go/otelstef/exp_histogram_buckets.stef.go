@@ -93,7 +93,8 @@ var initialExpHistogramBuckets = NewExpHistogramBuckets()
 // Reset sets the initial value.
 func (s *ExpHistogramBuckets) Reset() { s.CopyFrom(initialExpHistogramBuckets) }
 
-// CopyFrom copies the value of src to s. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
+// copied to a part of itself.
 func (s *ExpHistogramBuckets) CopyFrom(src *ExpHistogramBuckets) {
 	s.SetOffset(src.offset)
 	s.bucketCounts.CopyFrom(&src.bucketCounts)

@@ -288,7 +288,8 @@ var initialExpHistogramValue = NewExpHistogramValue()
 // Reset sets the initial value.
 func (s *ExpHistogramValue) Reset() { s.CopyFrom(initialExpHistogramValue) }
 
-// CopyFrom copies the value of src to s. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
+// copied to a part of itself.
 func (s *ExpHistogramValue) CopyFrom(src *ExpHistogramValue) {
 	s.SetCount(src.count)
 	s.SetOptionalSum(src.sum, src.HasSum())

@@ -222,11 +222,6 @@ func (m *KeyValueList) Reset() { m.SetLen(0) }
 
 // CopyFrom replaces the pairs of m by copies of those of src.
 func (m *KeyValueList) CopyFrom(src *KeyValueList) {
-	if m.node.Nested(&src.node) {
-		c := NewKeyValueList()
-		c.CopyFrom(src)
-		src = c
-	}
 	m.SetLen(len(src.pairs))
 	for i, p := range src.pairs {
 		m.SetKey(i, p.key)

@@ -293,7 +293,8 @@ var initialLogRecord = NewLogRecord()
 // Reset sets the initial value.
 func (s *LogRecord) Reset() { s.CopyFrom(initialLogRecord) }
 
-// CopyFrom copies the value of src to s. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
+// copied to a part of itself.
 func (s *LogRecord) CopyFrom(src *LogRecord) {
 	s.SetTime(src.time)
 	s.SetObservedTime(src.observedTime)

@@ -193,7 +193,8 @@ var initialLogs = NewLogs()
 // Reset sets the initial value.
 func (s *Logs) Reset() { s.CopyFrom(initialLogs) }
 
-// CopyFrom copies the value of src to s. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
+// copied to a part of itself.
 //
 // Call Unshare before a goroutine with another writer gets s.
 func (s *Logs) CopyFrom(src *Logs) {

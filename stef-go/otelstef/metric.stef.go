@@ -166,7 +166,8 @@ var initialMetric = NewMetric()
 // Reset sets the initial value.
 func (s *Metric) Reset() { s.CopyFrom(initialMetric) }
 
-// CopyFrom copies the value of src to s. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
+// copied to a part of itself.
 func (s *Metric) CopyFrom(src *Metric) {
 	s.SetName(src.name)
 	s.SetDescription(src.description)

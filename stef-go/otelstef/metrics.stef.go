@@ -203,7 +203,8 @@ var initialMetrics = NewMetrics()
 // Reset sets the initial value.
 func (s *Metrics) Reset() { s.CopyFrom(initialMetrics) }
 
-// CopyFrom copies the value of src to s. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
+// copied to a part of itself.
 //
 // Call Unshare before a goroutine with another writer gets s.
 func (s *Metrics) CopyFrom(src *Metrics) {

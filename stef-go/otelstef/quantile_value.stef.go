@@ -82,7 +82,8 @@ var initialQuantileValue = NewQuantileValue()
 // Reset sets the initial value.
 func (s *QuantileValue) Reset() { s.CopyFrom(initialQuantileValue) }
 
-// CopyFrom copies the value of src to s. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
+// copied to a part of itself.
 func (s *QuantileValue) CopyFrom(src *QuantileValue) {
 	s.SetQuantile(src.quantile)
 	s.SetValue(src.value)

@@ -107,7 +107,8 @@ var initialResource = NewResource()
 // Reset sets the initial value.
 func (s *Resource) Reset() { s.CopyFrom(initialResource) }
 
-// CopyFrom copies the value of src to s. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
+// copied to a part of itself.
 func (s *Resource) CopyFrom(src *Resource) {
 	s.SetSchemaURL(src.schemaURL)
 	s.attributes.CopyFrom(&src.attributes)

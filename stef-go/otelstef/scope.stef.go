@@ -130,7 +130,8 @@ var initialScope = NewScope()
 // Reset sets the initial value.
 func (s *Scope) Reset() { s.CopyFrom(initialScope) }
 
-// CopyFrom copies the value of src to s. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
+// copied to a part of itself.
 func (s *Scope) CopyFrom(src *Scope) {
 	s.SetName(src.name)
 	s.SetVersion(src.version)

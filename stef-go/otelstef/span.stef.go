@@ -265,7 +265,8 @@ var initialSpan = NewSpan()
 // Reset sets the initial value.
 func (s *Span) Reset() { s.CopyFrom(initialSpan) }
 
-// CopyFrom copies the value of src to s. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
+// copied to a part of itself.
 func (s *Span) CopyFrom(src *Span) {
 	s.SetTraceID(src.traceID)
 	s.SetSpanID(src.spanID)

@@ -86,7 +86,8 @@ var initialSpanStatus = NewSpanStatus()
 // Reset sets the initial value.
 func (s *SpanStatus) Reset() { s.CopyFrom(initialSpanStatus) }
 
-// CopyFrom copies the value of src to s. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
+// copied to a part of itself.
 func (s *SpanStatus) CopyFrom(src *SpanStatus) {
 	s.SetMessage(src.message)
 	s.SetCode(src.code)

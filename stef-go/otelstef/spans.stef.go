@@ -196,7 +196,8 @@ var initialSpans = NewSpans()
 // Reset sets the initial value.
 func (s *Spans) Reset() { s.CopyFrom(initialSpans) }
 
-// CopyFrom copies the value of src to s. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
+// copied to a part of itself.
 //
 // Call Unshare before a goroutine with another writer gets s.
 func (s *Spans) CopyFrom(src *Spans) {

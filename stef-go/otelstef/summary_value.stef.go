@@ -110,7 +110,8 @@ var initialSummaryValue = NewSummaryValue()
 // Reset sets the initial value.
 func (s *SummaryValue) Reset() { s.CopyFrom(initialSummaryValue) }
 
-// CopyFrom copies the value of src to s. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
+// copied to a part of itself.
 func (s *SummaryValue) CopyFrom(src *SummaryValue) {
 	s.SetCount(src.count)
 	s.SetSum(src.sum)

@@ -89,12 +89,6 @@ func (a *Array[T]) Delete(i, j int) {
 
 // CopyFrom makes the array equal to src.
 func (a *Array[T]) CopyFrom(src *Array[T]) {
-	if a.node.Nested(&src.node) { // changes of a change src
-		c := new(Array[T])
-		c.Init(a.kind, nil, 0)
-		c.CopyFrom(src)
-		src = c
-	}
 	a.SetLen(src.n)
 	for i := range src.n {
 		a.kind.CopyFrom(a.elems[i], src.elems[i])

@@ -154,18 +154,6 @@ func (n *Node) top() *Node {
 	return n
 }
 
-// Nested reports whether one of two values is part of the other.
-func (n *Node) Nested(o *Node) bool { return n.inside(o) || o.inside(n) }
-
-func (n *Node) inside(o *Node) bool {
-	for n = n.parent; n != nil; n = n.parent {
-		if n == o {
-			return true
-		}
-	}
-	return false
-}
-
 // SetOversize sets or clears the result of Oversize, from any value of a record.
 func (n *Node) SetOversize(over bool) {
 	if n = n.top(); n != nil {

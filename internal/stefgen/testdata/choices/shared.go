@@ -88,7 +88,8 @@ var initialShared = NewShared()
 // Reset sets the initial value.
 func (s *Shared) Reset() { s.CopyFrom(initialShared) }
 
-// CopyFrom copies the value of src to s. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
+// copied to a part of itself.
 func (s *Shared) CopyFrom(src *Shared) {
 	s.any.CopyFrom(&src.any)
 	s.numbers.CopyFrom(&src.numbers)

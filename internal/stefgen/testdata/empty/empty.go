@@ -48,7 +48,8 @@ var initialEmpty = NewEmpty()
 // Reset sets the initial value.
 func (s *Empty) Reset() { s.CopyFrom(initialEmpty) }
 
-// CopyFrom copies the value of src to s. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
+// copied to a part of itself.
 func (s *Empty) CopyFrom(src *Empty) {
 }
 

@@ -49,7 +49,8 @@ var initialUnit = NewUnit()
 // Reset sets the initial value.
 func (s *Unit) Reset() { s.CopyFrom(initialUnit) }
 
-// CopyFrom copies the value of src to s. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
+// copied to a part of itself.
 func (s *Unit) CopyFrom(src *Unit) {
 }
 

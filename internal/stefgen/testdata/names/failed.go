@@ -125,7 +125,8 @@ var initialFailed = NewFailed()
 // Reset sets the initial value.
 func (s *Failed) Reset() { s.CopyFrom(initialFailed) }
 
-// CopyFrom copies the value of src to s. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
+// copied to a part of itself.
 func (s *Failed) CopyFrom(src *Failed) {
 	s.SetOptionalError(src.error, src.HasError())
 	s.SetGoString(src.goString)

@@ -138,7 +138,8 @@ var initialHead = NewHead()
 // Reset sets the initial value.
 func (s *Head) Reset() { s.CopyFrom(initialHead) }
 
-// CopyFrom copies the value of src to s. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
+// copied to a part of itself.
 func (s *Head) CopyFrom(src *Head) {
 	s.SetHead(src.headField)
 	s.SetPresent(src.presentField)

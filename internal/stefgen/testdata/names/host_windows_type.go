@@ -79,7 +79,8 @@ var initialHostWindows = NewHostWindows()
 // Reset sets the initial value.
 func (s *HostWindows) Reset() { s.CopyFrom(initialHostWindows) }
 
-// CopyFrom copies the value of src to s. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
+// copied to a part of itself.
 func (s *HostWindows) CopyFrom(src *HostWindows) {
 	s.SetArm64(src.arm64)
 	s.failed.CopyFrom(&src.failed)

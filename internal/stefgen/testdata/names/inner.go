@@ -69,7 +69,8 @@ var initialInner = NewInner()
 // Reset sets the initial value.
 func (s *Inner) Reset() { s.CopyFrom(initialInner) }
 
-// CopyFrom copies the value of src to s. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
+// copied to a part of itself.
 func (s *Inner) CopyFrom(src *Inner) { s.SetN(src.n) }
 
 // Equal reports whether s and o have the same value; floats are compared bit by bit.

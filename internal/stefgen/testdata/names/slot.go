@@ -197,7 +197,8 @@ var initialSlot = NewSlot()
 // Reset sets the initial value.
 func (s *Slot) Reset() { s.CopyFrom(initialSlot) }
 
-// CopyFrom copies the value of src to s. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
+// copied to a part of itself.
 func (s *Slot) CopyFrom(src *Slot) {
 	s.SetSlot(src.slotField)
 	s.SetSize(src.sizeField)

@@ -79,7 +79,8 @@ var initialStef = NewStef()
 // Reset sets the initial value.
 func (s *Stef) Reset() { s.CopyFrom(initialStef) }
 
-// CopyFrom copies the value of src to s. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
+// copied to a part of itself.
 func (s *Stef) CopyFrom(src *Stef) {
 	s.bits.CopyFrom(&src.bits)
 	s.SetCodec(src.codec)

@@ -185,15 +185,11 @@ var initialDeeper = NewDeeper()
 // Reset sets the initial value.
 func (s *Deeper) Reset() { s.CopyFrom(initialDeeper) }
 
-// CopyFrom copies the value of src to s. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
+// copied to a part of itself.
 //
 // Call Unshare before a goroutine with another writer gets s.
 func (s *Deeper) CopyFrom(src *Deeper) {
-	if s.node.Nested(&src.node) {
-		c := NewDeeper()
-		c.CopyFrom(src)
-		src = c
-	}
 	s.SetOptionalC(src.c, src.HasC())
 	if !src.HasC() {
 		s.c = src.c

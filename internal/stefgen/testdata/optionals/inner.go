@@ -172,15 +172,11 @@ var initialInner = NewInner()
 // Reset sets the initial value.
 func (s *Inner) Reset() { s.CopyFrom(initialInner) }
 
-// CopyFrom copies the value of src to s. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
+// copied to a part of itself.
 //
 // Call Unshare before a goroutine with another writer gets s.
 func (s *Inner) CopyFrom(src *Inner) {
-	if s.node.Nested(&src.node) {
-		c := NewInner()
-		c.CopyFrom(src)
-		src = c
-	}
 	s.SetA(src.a)
 	s.SetOptionalB(src.b, src.HasB())
 	if !src.HasB() {

@@ -338,15 +338,11 @@ var initialShared = NewShared()
 // Reset sets the initial value.
 func (s *Shared) Reset() { s.CopyFrom(initialShared) }
 
-// CopyFrom copies the value of src to s. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
+// copied to a part of itself.
 //
 // Call Unshare before a goroutine with another writer gets s.
 func (s *Shared) CopyFrom(src *Shared) {
-	if s.node.Nested(&src.node) {
-		c := NewShared()
-		c.CopyFrom(src)
-		src = c
-	}
 	s.SetOptionalN(src.n, src.HasN())
 	if !src.HasN() {
 		s.n = src.n

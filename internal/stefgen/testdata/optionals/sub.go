@@ -114,7 +114,8 @@ var initialSub = NewSub()
 // Reset sets the initial value.
 func (s *Sub) Reset() { s.CopyFrom(initialSub) }
 
-// CopyFrom copies the value of src to s. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
+// copied to a part of itself.
 func (s *Sub) CopyFrom(src *Sub) {
 	s.SetOptionalV(src.v, src.HasV())
 	if !src.HasV() {

@@ -297,13 +297,9 @@ var initialTree = NewTree()
 // Reset sets the initial value.
 func (s *Tree) Reset() { s.CopyFrom(initialTree) }
 
-// CopyFrom copies the value of src to s. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
+// copied to a part of itself.
 func (s *Tree) CopyFrom(src *Tree) {
-	if s.node.Nested(&src.node) {
-		c := NewTree()
-		c.CopyFrom(src)
-		src = c
-	}
 	s.SetOptionalName(src.name, src.HasName())
 	if src.HasLeft() {
 		s.AddLeft().CopyFrom(src.left)

@@ -168,11 +168,6 @@ func (m *TreeMap) Reset() { m.SetLen(0) }
 
 // CopyFrom replaces the pairs of m by copies of those of src.
 func (m *TreeMap) CopyFrom(src *TreeMap) {
-	if m.node.Nested(&src.node) {
-		c := NewTreeMap()
-		c.CopyFrom(src)
-		src = c
-	}
 	m.SetLen(len(src.pairs))
 	for i, p := range src.pairs {
 		m.SetKey(i, p.key)

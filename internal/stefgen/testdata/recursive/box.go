@@ -120,13 +120,9 @@ var initialBox = NewBox()
 // Reset sets the initial value.
 func (s *Box) Reset() { s.CopyFrom(initialBox) }
 
-// CopyFrom copies the value of src to s. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
+// copied to a part of itself.
 func (s *Box) CopyFrom(src *Box) {
-	if s.node.Nested(&src.node) {
-		c := NewBox()
-		c.CopyFrom(src)
-		src = c
-	}
 	s.value.CopyFrom(&src.value)
 	s.SetOptionalNote(src.note, src.HasNote())
 	if !src.HasNote() {

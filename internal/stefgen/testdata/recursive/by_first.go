@@ -135,11 +135,6 @@ func (m *ByFirst) Reset() { m.SetLen(0) }
 
 // CopyFrom replaces the pairs of m by copies of those of src.
 func (m *ByFirst) CopyFrom(src *ByFirst) {
-	if m.node.Nested(&src.node) {
-		c := NewByFirst()
-		c.CopyFrom(src)
-		src = c
-	}
 	m.SetLen(len(src.pairs))
 	for i, p := range src.pairs {
 		m.pairs[i].key.CopyFrom(&p.key)

@@ -128,13 +128,9 @@ var initialChain = NewChain()
 // Reset sets the initial value.
 func (s *Chain) Reset() { s.CopyFrom(initialChain) }
 
-// CopyFrom copies the value of src to s. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
+// copied to a part of itself.
 func (s *Chain) CopyFrom(src *Chain) {
-	if s.node.Nested(&src.node) {
-		c := NewChain()
-		c.CopyFrom(src)
-		src = c
-	}
 	s.SetN(src.n)
 	if src.HasNext() {
 		s.AddNext().CopyFrom(src.next)

@@ -128,13 +128,9 @@ var initialFirst = NewFirst()
 // Reset sets the initial value.
 func (s *First) Reset() { s.CopyFrom(initialFirst) }
 
-// CopyFrom copies the value of src to s. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
+// copied to a part of itself.
 func (s *First) CopyFrom(src *First) {
-	if s.node.Nested(&src.node) {
-		c := NewFirst()
-		c.CopyFrom(src)
-		src = c
-	}
 	s.SetN(src.n)
 	if src.HasSecond() {
 		s.AddSecond().CopyFrom(src.second)

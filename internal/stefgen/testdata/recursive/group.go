@@ -134,11 +134,6 @@ func (m *Group) Reset() { m.SetLen(0) }
 
 // CopyFrom replaces the pairs of m by copies of those of src.
 func (m *Group) CopyFrom(src *Group) {
-	if m.node.Nested(&src.node) {
-		c := NewGroup()
-		c.CopyFrom(src)
-		src = c
-	}
 	m.SetLen(len(src.pairs))
 	for i, p := range src.pairs {
 		m.pairs[i].key.CopyFrom(&p.key)

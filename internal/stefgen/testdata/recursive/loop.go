@@ -89,15 +89,11 @@ var initialLoop = NewLoop()
 // Reset sets the initial value.
 func (s *Loop) Reset() { s.CopyFrom(initialLoop) }
 
-// CopyFrom copies the value of src to s. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
+// copied to a part of itself.
 //
 // Call Unshare before a goroutine with another writer gets s.
 func (s *Loop) CopyFrom(src *Loop) {
-	if s.node.Nested(&src.node) {
-		c := NewLoop()
-		c.CopyFrom(src)
-		src = c
-	}
 	s.SetN(src.n)
 	s.blobs.CopyFrom(&src.blobs)
 	s.turns.CopyFrom(&src.turns)

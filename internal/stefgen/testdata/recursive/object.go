@@ -227,11 +227,6 @@ func (m *Object) Reset() { m.SetLen(0) }
 
 // CopyFrom replaces the pairs of m by copies of those of src.
 func (m *Object) CopyFrom(src *Object) {
-	if m.node.Nested(&src.node) {
-		c := NewObject()
-		c.CopyFrom(src)
-		src = c
-	}
 	m.SetLen(len(src.pairs))
 	for i, p := range src.pairs {
 		m.SetKey(i, p.key)

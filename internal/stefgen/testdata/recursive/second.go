@@ -107,13 +107,9 @@ var initialSecond = NewSecond()
 // Reset sets the initial value.
 func (s *Second) Reset() { s.CopyFrom(initialSecond) }
 
-// CopyFrom copies the value of src to s. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
+// copied to a part of itself.
 func (s *Second) CopyFrom(src *Second) {
-	if s.node.Nested(&src.node) {
-		c := NewSecond()
-		c.CopyFrom(src)
-		src = c
-	}
 	s.SetS(src.s)
 	s.firsts.CopyFrom(&src.firsts)
 	s.byFirst.CopyFrom(&src.byFirst)

@@ -154,16 +154,12 @@ var initialTurn = NewTurn()
 // Reset sets the initial value.
 func (s *Turn) Reset() { s.CopyFrom(initialTurn) }
 
-// CopyFrom copies the value of src to s. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
+// copied to a part of itself.
 //
 // Call Unshare before a goroutine with another writer gets s.
 func (s *Turn) CopyFrom(src *Turn) {
 	stefrt.NotZero(src.loop == nil, "Turn")
-	if s.node.Nested(&src.node) {
-		c := NewTurn()
-		c.CopyFrom(src)
-		src = c
-	}
 	if src.loop.node.Frozen() {
 		s.SetLoop(src.loop)
 	} else {

@@ -285,7 +285,8 @@ var initialLists = NewLists()
 // Reset sets the initial value.
 func (s *Lists) Reset() { s.CopyFrom(initialLists) }
 
-// CopyFrom copies the value of src to s. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
+// copied to a part of itself.
 func (s *Lists) CopyFrom(src *Lists) {
 	s.flags.CopyFrom(&src.flags)
 	s.signed.CopyFrom(&src.signed)

@@ -413,7 +413,8 @@ var initialMaybe = NewMaybe()
 // Reset sets the initial value.
 func (s *Maybe) Reset() { s.CopyFrom(initialMaybe) }
 
-// CopyFrom copies the value of src to s. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
+// copied to a part of itself.
 func (s *Maybe) CopyFrom(src *Maybe) {
 	s.SetOptionalFlag(src.flag, src.HasFlag())
 	s.SetOptionalSigned(src.signed, src.HasSigned())

@@ -96,7 +96,8 @@ var initialSecond = NewSecond()
 // Reset sets the initial value.
 func (s *Second) Reset() { s.CopyFrom(initialSecond) }
 
-// CopyFrom copies the value of src to s. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
+// copied to a part of itself.
 func (s *Second) CopyFrom(src *Second) {
 	s.SetWord(src.word)
 	s.maybe.CopyFrom(&src.maybe)

@@ -89,7 +89,8 @@ var initialInner = NewInner()
 // Reset sets the initial value.
 func (s *Inner) Reset() { s.CopyFrom(initialInner) }
 
-// CopyFrom copies the value of src to s. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
+// copied to a part of itself.
 func (s *Inner) CopyFrom(src *Inner) {
 	s.SetS(src.s)
 	s.SetRaw(src.raw)

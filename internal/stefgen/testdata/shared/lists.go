@@ -137,11 +137,6 @@ func (m *Lists) Reset() { m.SetLen(0) }
 //
 // Call Unshare before a goroutine with another writer gets m.
 func (m *Lists) CopyFrom(src *Lists) {
-	if m.node.Nested(&src.node) {
-		c := NewLists()
-		c.CopyFrom(src)
-		src = c
-	}
 	m.SetLen(len(src.pairs))
 	for i, p := range src.pairs {
 		m.pairs[i].key.CopyFrom(&p.key)

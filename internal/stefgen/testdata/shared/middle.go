@@ -112,7 +112,8 @@ var initialMiddle = NewMiddle()
 // Reset sets the initial value.
 func (s *Middle) Reset() { s.CopyFrom(initialMiddle) }
 
-// CopyFrom copies the value of src to s. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
+// copied to a part of itself.
 //
 // Call Unshare before a goroutine with another writer gets s.
 func (s *Middle) CopyFrom(src *Middle) {

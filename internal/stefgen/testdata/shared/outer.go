@@ -160,7 +160,8 @@ var initialOuter = NewOuter()
 // Reset sets the initial value.
 func (s *Outer) Reset() { s.CopyFrom(initialOuter) }
 
-// CopyFrom copies the value of src to s. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
+// copied to a part of itself.
 //
 // Call Unshare before a goroutine with another writer gets s.
 func (s *Outer) CopyFrom(src *Outer) {

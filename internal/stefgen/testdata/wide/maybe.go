@@ -2428,7 +2428,8 @@ var initialMaybe = NewMaybe()
 // Reset sets the initial value.
 func (s *Maybe) Reset() { s.CopyFrom(initialMaybe) }
 
-// CopyFrom copies the value of src to s. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
+// copied to a part of itself.
 func (s *Maybe) CopyFrom(src *Maybe) {
 	s.SetOptionalF0(src.f0, src.HasF0())
 	if !src.HasF0() {
