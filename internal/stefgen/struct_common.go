@@ -96,7 +96,7 @@ func (p *plan) printStructCopy(pr *printer, s *schema.Struct, fields []*field) {
 	name := s.Name
 	pr.P("")
 	pr.P("// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be")
-	pr.P("// copied to a part of itself.")
+	pr.P("// copied to a part of itself, nor a part to the whole value: copy it to a new value first.")
 	p.unshareHint(pr, structType(s), "s")
 	pr.P("func (s *%s) CopyFrom(src *%s) {", name, name)
 	// In a zero value these pointers are nil. Check only one pointer, because init sets all of them.

@@ -95,7 +95,7 @@ var initialBodyTemplate = NewBodyTemplate()
 func (s *BodyTemplate) Reset() { s.CopyFrom(initialBodyTemplate) }
 
 // CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
-// copied to a part of itself.
+// copied to a part of itself, nor a part to the whole value: copy it to a new value first.
 func (s *BodyTemplate) CopyFrom(src *BodyTemplate) {
 	s.SetTemplate(src.template)
 	s.params.CopyFrom(&src.params)

@@ -119,7 +119,7 @@ var initialCompactLog = NewCompactLog()
 func (s *CompactLog) Reset() { s.CopyFrom(initialCompactLog) }
 
 // CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
-// copied to a part of itself.
+// copied to a part of itself, nor a part to the whole value: copy it to a new value first.
 func (s *CompactLog) CopyFrom(src *CompactLog) {
 	s.SetTraceHigh(src.traceHigh)
 	s.SetTraceLow(src.traceLow)

@@ -179,7 +179,7 @@ var initialCompactSpan = NewCompactSpan()
 func (s *CompactSpan) Reset() { s.CopyFrom(initialCompactSpan) }
 
 // CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
-// copied to a part of itself.
+// copied to a part of itself, nor a part to the whole value: copy it to a new value first.
 func (s *CompactSpan) CopyFrom(src *CompactSpan) {
 	s.SetTrace(src.trace)
 	s.SetTraceHigh(src.traceHigh)

@@ -109,7 +109,7 @@ var initialEntityRef = NewEntityRef()
 func (s *EntityRef) Reset() { s.CopyFrom(initialEntityRef) }
 
 // CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
-// copied to a part of itself.
+// copied to a part of itself, nor a part to the whole value: copy it to a new value first.
 func (s *EntityRef) CopyFrom(src *EntityRef) {
 	s.SetSchemaURL(src.schemaURL)
 	s.SetType(src.typeField)

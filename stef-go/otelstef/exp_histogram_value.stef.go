@@ -289,7 +289,7 @@ var initialExpHistogramValue = NewExpHistogramValue()
 func (s *ExpHistogramValue) Reset() { s.CopyFrom(initialExpHistogramValue) }
 
 // CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
-// copied to a part of itself.
+// copied to a part of itself, nor a part to the whole value: copy it to a new value first.
 func (s *ExpHistogramValue) CopyFrom(src *ExpHistogramValue) {
 	s.SetCount(src.count)
 	s.SetOptionalSum(src.sum, src.HasSum())

@@ -223,7 +223,7 @@ var initialHistogramValue = NewHistogramValue()
 func (s *HistogramValue) Reset() { s.CopyFrom(initialHistogramValue) }
 
 // CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
-// copied to a part of itself.
+// copied to a part of itself, nor a part to the whole value: copy it to a new value first.
 func (s *HistogramValue) CopyFrom(src *HistogramValue) {
 	s.SetCount(src.count)
 	s.SetOptionalSum(src.sum, src.HasSum())

@@ -83,7 +83,7 @@ var initialQuantileValue = NewQuantileValue()
 func (s *QuantileValue) Reset() { s.CopyFrom(initialQuantileValue) }
 
 // CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
-// copied to a part of itself.
+// copied to a part of itself, nor a part to the whole value: copy it to a new value first.
 func (s *QuantileValue) CopyFrom(src *QuantileValue) {
 	s.SetQuantile(src.quantile)
 	s.SetValue(src.value)

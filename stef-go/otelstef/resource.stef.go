@@ -108,7 +108,7 @@ var initialResource = NewResource()
 func (s *Resource) Reset() { s.CopyFrom(initialResource) }
 
 // CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
-// copied to a part of itself.
+// copied to a part of itself, nor a part to the whole value: copy it to a new value first.
 func (s *Resource) CopyFrom(src *Resource) {
 	s.SetSchemaURL(src.schemaURL)
 	s.attributes.CopyFrom(&src.attributes)

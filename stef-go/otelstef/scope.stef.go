@@ -131,7 +131,7 @@ var initialScope = NewScope()
 func (s *Scope) Reset() { s.CopyFrom(initialScope) }
 
 // CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
-// copied to a part of itself.
+// copied to a part of itself, nor a part to the whole value: copy it to a new value first.
 func (s *Scope) CopyFrom(src *Scope) {
 	s.SetName(src.name)
 	s.SetVersion(src.version)

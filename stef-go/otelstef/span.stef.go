@@ -266,7 +266,7 @@ var initialSpan = NewSpan()
 func (s *Span) Reset() { s.CopyFrom(initialSpan) }
 
 // CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
-// copied to a part of itself.
+// copied to a part of itself, nor a part to the whole value: copy it to a new value first.
 func (s *Span) CopyFrom(src *Span) {
 	s.SetTraceID(src.traceID)
 	s.SetSpanID(src.spanID)

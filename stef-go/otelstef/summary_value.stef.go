@@ -111,7 +111,7 @@ var initialSummaryValue = NewSummaryValue()
 func (s *SummaryValue) Reset() { s.CopyFrom(initialSummaryValue) }
 
 // CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
-// copied to a part of itself.
+// copied to a part of itself, nor a part to the whole value: copy it to a new value first.
 func (s *SummaryValue) CopyFrom(src *SummaryValue) {
 	s.SetCount(src.count)
 	s.SetSum(src.sum)

@@ -49,7 +49,7 @@ var initialEmpty = NewEmpty()
 func (s *Empty) Reset() { s.CopyFrom(initialEmpty) }
 
 // CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
-// copied to a part of itself.
+// copied to a part of itself, nor a part to the whole value: copy it to a new value first.
 func (s *Empty) CopyFrom(src *Empty) {
 }
 

@@ -50,7 +50,7 @@ var initialUnit = NewUnit()
 func (s *Unit) Reset() { s.CopyFrom(initialUnit) }
 
 // CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
-// copied to a part of itself.
+// copied to a part of itself, nor a part to the whole value: copy it to a new value first.
 func (s *Unit) CopyFrom(src *Unit) {
 }
 

@@ -80,7 +80,7 @@ var initialHostWindows = NewHostWindows()
 func (s *HostWindows) Reset() { s.CopyFrom(initialHostWindows) }
 
 // CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
-// copied to a part of itself.
+// copied to a part of itself, nor a part to the whole value: copy it to a new value first.
 func (s *HostWindows) CopyFrom(src *HostWindows) {
 	s.SetArm64(src.arm64)
 	s.failed.CopyFrom(&src.failed)

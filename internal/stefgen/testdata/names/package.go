@@ -84,7 +84,7 @@ var initialPackage = NewPackage()
 func (s *Package) Reset() { s.CopyFrom(initialPackage) }
 
 // CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
-// copied to a part of itself.
+// copied to a part of itself, nor a part to the whole value: copy it to a new value first.
 func (s *Package) CopyFrom(src *Package) {
 	s.SetName(src.name)
 	s.ranges.CopyFrom(&src.ranges)

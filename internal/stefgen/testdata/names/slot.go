@@ -198,7 +198,7 @@ var initialSlot = NewSlot()
 func (s *Slot) Reset() { s.CopyFrom(initialSlot) }
 
 // CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
-// copied to a part of itself.
+// copied to a part of itself, nor a part to the whole value: copy it to a new value first.
 func (s *Slot) CopyFrom(src *Slot) {
 	s.SetSlot(src.slotField)
 	s.SetSize(src.sizeField)

@@ -80,7 +80,7 @@ var initialStef = NewStef()
 func (s *Stef) Reset() { s.CopyFrom(initialStef) }
 
 // CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
-// copied to a part of itself.
+// copied to a part of itself, nor a part to the whole value: copy it to a new value first.
 func (s *Stef) CopyFrom(src *Stef) {
 	s.bits.CopyFrom(&src.bits)
 	s.SetCodec(src.codec)

@@ -141,7 +141,7 @@ var initialInner2 = NewInner2()
 func (s *Inner2) Reset() { s.CopyFrom(initialInner2) }
 
 // CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
-// copied to a part of itself.
+// copied to a part of itself, nor a part to the whole value: copy it to a new value first.
 func (s *Inner2) CopyFrom(src *Inner2) {
 	s.SetOptionalX(src.x, src.HasX())
 	if !src.HasX() {

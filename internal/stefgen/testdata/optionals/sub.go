@@ -115,7 +115,7 @@ var initialSub = NewSub()
 func (s *Sub) Reset() { s.CopyFrom(initialSub) }
 
 // CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
-// copied to a part of itself.
+// copied to a part of itself, nor a part to the whole value: copy it to a new value first.
 func (s *Sub) CopyFrom(src *Sub) {
 	s.SetOptionalV(src.v, src.HasV())
 	if !src.HasV() {

@@ -298,7 +298,7 @@ var initialTree = NewTree()
 func (s *Tree) Reset() { s.CopyFrom(initialTree) }
 
 // CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
-// copied to a part of itself.
+// copied to a part of itself, nor a part to the whole value: copy it to a new value first.
 func (s *Tree) CopyFrom(src *Tree) {
 	s.SetOptionalName(src.name, src.HasName())
 	if src.HasLeft() {

@@ -121,7 +121,7 @@ var initialBox = NewBox()
 func (s *Box) Reset() { s.CopyFrom(initialBox) }
 
 // CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
-// copied to a part of itself.
+// copied to a part of itself, nor a part to the whole value: copy it to a new value first.
 func (s *Box) CopyFrom(src *Box) {
 	s.value.CopyFrom(&src.value)
 	s.SetOptionalNote(src.note, src.HasNote())

@@ -129,7 +129,7 @@ var initialChain = NewChain()
 func (s *Chain) Reset() { s.CopyFrom(initialChain) }
 
 // CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
-// copied to a part of itself.
+// copied to a part of itself, nor a part to the whole value: copy it to a new value first.
 func (s *Chain) CopyFrom(src *Chain) {
 	s.SetN(src.n)
 	if src.HasNext() {

@@ -129,7 +129,7 @@ var initialFirst = NewFirst()
 func (s *First) Reset() { s.CopyFrom(initialFirst) }
 
 // CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
-// copied to a part of itself.
+// copied to a part of itself, nor a part to the whole value: copy it to a new value first.
 func (s *First) CopyFrom(src *First) {
 	s.SetN(src.n)
 	if src.HasSecond() {

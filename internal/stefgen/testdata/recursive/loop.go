@@ -90,7 +90,7 @@ var initialLoop = NewLoop()
 func (s *Loop) Reset() { s.CopyFrom(initialLoop) }
 
 // CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
-// copied to a part of itself.
+// copied to a part of itself, nor a part to the whole value: copy it to a new value first.
 //
 // Call Unshare before a goroutine with another writer gets s.
 func (s *Loop) CopyFrom(src *Loop) {

@@ -82,7 +82,7 @@ var initialShared = NewShared()
 func (s *Shared) Reset() { s.CopyFrom(initialShared) }
 
 // CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
-// copied to a part of itself.
+// copied to a part of itself, nor a part to the whole value: copy it to a new value first.
 func (s *Shared) CopyFrom(src *Shared) {
 	s.value.CopyFrom(&src.value)
 	s.chain.CopyFrom(&src.chain)

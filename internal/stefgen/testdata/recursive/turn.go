@@ -155,7 +155,7 @@ var initialTurn = NewTurn()
 func (s *Turn) Reset() { s.CopyFrom(initialTurn) }
 
 // CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
-// copied to a part of itself.
+// copied to a part of itself, nor a part to the whole value: copy it to a new value first.
 //
 // Call Unshare before a goroutine with another writer gets s.
 func (s *Turn) CopyFrom(src *Turn) {

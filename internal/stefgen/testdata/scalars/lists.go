@@ -286,7 +286,7 @@ var initialLists = NewLists()
 func (s *Lists) Reset() { s.CopyFrom(initialLists) }
 
 // CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
-// copied to a part of itself.
+// copied to a part of itself, nor a part to the whole value: copy it to a new value first.
 func (s *Lists) CopyFrom(src *Lists) {
 	s.flags.CopyFrom(&src.flags)
 	s.signed.CopyFrom(&src.signed)

@@ -414,7 +414,7 @@ var initialMaybe = NewMaybe()
 func (s *Maybe) Reset() { s.CopyFrom(initialMaybe) }
 
 // CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
-// copied to a part of itself.
+// copied to a part of itself, nor a part to the whole value: copy it to a new value first.
 func (s *Maybe) CopyFrom(src *Maybe) {
 	s.SetOptionalFlag(src.flag, src.HasFlag())
 	s.SetOptionalSigned(src.signed, src.HasSigned())

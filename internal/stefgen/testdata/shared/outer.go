@@ -161,7 +161,7 @@ var initialOuter = NewOuter()
 func (s *Outer) Reset() { s.CopyFrom(initialOuter) }
 
 // CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
-// copied to a part of itself.
+// copied to a part of itself, nor a part to the whole value: copy it to a new value first.
 //
 // Call Unshare before a goroutine with another writer gets s.
 func (s *Outer) CopyFrom(src *Outer) {

@@ -2429,7 +2429,7 @@ var initialMaybe = NewMaybe()
 func (s *Maybe) Reset() { s.CopyFrom(initialMaybe) }
 
 // CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
-// copied to a part of itself.
+// copied to a part of itself, nor a part to the whole value: copy it to a new value first.
 func (s *Maybe) CopyFrom(src *Maybe) {
 	s.SetOptionalF0(src.f0, src.HasF0())
 	if !src.HasF0() {
