@@ -361,30 +361,34 @@ func wrongValue(text []byte, err error) error {
 		return corrupt("%s", cause)
 	}
 	at = min(at+within+n, len(text))
-	name, value, _ := fieldAt(text, at)
+	name, value := fieldAt(text, at)
 	// The library has read the value, or its first byte, or only what is before it.
 	return &errAt{max(at-1, value), corrupt("the value of %s: %s", name, place[1])}
 }
 
 // numberAt returns the error of a number, at its first occurrence outside of strings.
 func numberAt(text []byte, number, cause string) error {
-	for i := 0; ; i++ {
-		next := bytes.Index(text[i:], []byte(number))
-		if next < 0 {
-			return corrupt("%s", cause)
+	for i := 0; i < len(text); i++ {
+		if text[i] == '"' {
+			for i++; text[i] != '"'; i++ {
+				if text[i] == '\\' {
+					i++
+				}
+			}
+			continue
 		}
-		i += next
-		end := i + len(number)
-		whole := bytes.IndexByte([]byte(":,[- \t\r\n"), text[max(i-1, 0)]) >= 0 && end < len(text) && bytes.IndexByte([]byte(",]} \t\r\n"), text[end]) >= 0
-		if name, _, inText := fieldAt(text, i); whole && !inText {
+		if rest, ok := bytes.CutPrefix(text[i:], []byte(number)); ok && len(rest) > 0 &&
+			bytes.IndexByte([]byte(":,[- \t\r\n"), text[max(i-1, 0)]) >= 0 && bytes.IndexByte([]byte(",]} \t\r\n"), rest[0]) >= 0 {
+			name, _ := fieldAt(text, i)
 			return &errAt{i, corrupt("the value of %s: %s", name, cause)}
 		}
 	}
+	return corrupt("%s", cause)
 }
 
 // fieldAt returns the innermost field of a valid message whose name ends before offset at and whose object ends
-// after it, and the offset of its value. inText is set if offset at is inside of a string.
-func fieldAt(text []byte, at int) (name string, value int, inText bool) {
+// after it, and the offset of its value.
+func fieldAt(text []byte, at int) (name string, value int) {
 	type field struct {
 		name  string
 		value int
@@ -404,7 +408,6 @@ func fieldAt(text []byte, at int) (name string, value int, inText bool) {
 					i++
 				}
 			}
-			inText = i >= at
 			if rest := bytes.TrimLeft(text[i+1:], " \t\r\n"); len(rest) > 0 && rest[0] == ':' {
 				rest = bytes.TrimLeft(rest[1:], " \t\r\n")
 				open[last] = field{string(text[start:i]), len(text) - len(rest)}
@@ -412,7 +415,7 @@ func fieldAt(text []byte, at int) (name string, value int, inText bool) {
 		}
 	}
 	f := open[len(open)-1]
-	return f.name, f.value, inText
+	return f.name, f.value
 }
 
 var jsonIDs = regexp.MustCompile(`"(traceId|trace_id|spanId|span_id|parentSpanId|parent_span_id)"\s*:\s*"([^"]*)"`)

@@ -227,10 +227,12 @@ func (s *stream[T]) admit() error {
 	}
 	weight := s.core.admission.weight(expected)
 	err := s.core.admission.acquire(s.going, &s.party.admission, weight)
-	if s.held, s.decoding = weight, true; err == nil {
+	s.decoding = true
+	if err == nil {
+		s.held = weight
 		return nil
 	}
-	if s.held = 0; !errors.Is(err, errNoRoom) {
+	if !errors.Is(err, errNoRoom) {
 		return err
 	}
 	// Read the first record to count the records of the frame. None of these records reaches
