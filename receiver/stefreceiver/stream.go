@@ -227,7 +227,7 @@ func (s *stream[T]) admit() error {
 	}
 	weight := s.core.admission.weight(expected)
 	err := s.core.admission.acquire(s.going, &s.party.admission, weight)
-	s.decoding = true
+	s.decoding, s.held = true, 0 // from here on, release returns both
 	if err == nil {
 		s.held = weight
 		return nil
