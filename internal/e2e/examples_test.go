@@ -217,31 +217,31 @@ func TestEdgeKilled(t *testing.T) {
 	t.Logf("%d acknowledged records arrived, %d of them twice", len(accepted), twice)
 }
 
-func headerCommands(t *testing.T, file string) (commands string) {
+// certificateCommands returns the block of the examples' README that makes certificates and a
+// token in .tmp/certs.
+func certificateCommands(t *testing.T) string {
 	t.Helper()
-	text, err := os.ReadFile(file)
+	text, err := os.ReadFile(filepath.Join(examples, "README.md"))
 	require.NoError(t, err)
-	for line := range strings.Lines(string(text)) {
-		if command, ok := strings.CutPrefix(line, "#   "); ok {
-			commands += command
-		}
-	}
-	require.NotEmpty(t, commands, file)
+	_, section, _ := strings.Cut(string(text), "\n## Certificates")
+	_, block, _ := strings.Cut(section, "\n```sh\n")
+	commands, _, found := strings.Cut(block, "\n```\n")
+	require.True(t, found)
 	return commands
 }
 
 // TestExamplesWithTLS starts the examples with certificates and a token that the commands of
-// tls-gateway.yaml make. The gateway refuses clients without a certificate or a token.
+// the examples' README make. The gateway refuses clients without a certificate or a token.
 // Everything arrives, although the token changes while agent and gateway run: first the gateway
 // accepts both tokens, then the agent uses the new token, then the gateway accepts only the new.
 func TestExamplesWithTLS(t *testing.T) {
 	binary(t)
 	s, gateway, entry, dir := newSink(t), address(t), address(t), t.TempDir()
-	issue := exec.Command("bash", "-euo", "pipefail", "-c", headerCommands(t, filepath.Join(examples, "tls-gateway.yaml")))
+	issue := exec.Command("bash", "-euo", "pipefail", "-c", certificateCommands(t))
 	issue.Dir = dir
 	out, err := issue.CombinedOutput()
 	require.NoError(t, err, "%s", out)
-	ofGateway, ofAgent := filepath.Join(dir, "certs", "gateway"), filepath.Join(dir, "certs", "agent")
+	ofGateway, ofAgent := filepath.Join(dir, ".tmp/certs/gateway"), filepath.Join(dir, ".tmp/certs/agent")
 	token, err := os.ReadFile(filepath.Join(ofAgent, "token"))
 	require.NoError(t, err)
 	first := strings.TrimSpace(string(token))
