@@ -187,7 +187,8 @@ type OTLPConfig struct {
 	Endpoint string `mapstructure:"endpoint"`
 	// Compression is gzip, snappy, zstd or none. It applies to the gRPC messages.
 	Compression configcompression.Type `mapstructure:"compression"`
-	// MaxConcurrentRequests bounds the concurrent requests of a signal.
+	// MaxConcurrentRequests bounds the concurrent requests of a signal, for each
+	// combination of MetadataKeys and each backend of RoutingKey.
 	MaxConcurrentRequests int `mapstructure:"max_concurrent_requests"`
 	// MaxRequestSizeMiB is the maximum size of a request before compression.
 	MaxRequestSizeMiB int `mapstructure:"max_request_size_mib"`
