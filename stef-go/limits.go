@@ -12,7 +12,8 @@ import (
 
 // Limits bound what a reader accepts, so that a hostile stream can exhaust neither
 // memory nor the stack. A stream that exceeds a limit ends in an error that wraps
-// ErrLimit. A field that is 0 selects its default.
+// ErrLimit. A field that is 0 selects its default, or keeps the value of an earlier
+// WithLimits.
 //
 // spec: #limits
 type Limits struct {

@@ -185,6 +185,7 @@ func TestTornTail(t *testing.T) {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, left.String()), content, 0o600))
 		var reported []error
 		w := open(t, Options{Dir: dir, OnError: func(err error) { reported = append(reported, err) }})
+		require.Equal(t, words != "", len(reported) == 1, "New passes its errors to OnError before it returns")
 		require.NoError(t, w.Close())
 		if want == nil {
 			require.Empty(t, names(t, dir))

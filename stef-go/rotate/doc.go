@@ -39,7 +39,8 @@
 // "telemetry" unless Options.Prefix is set, and SIGNAL is Options.Signal. While a file is written,
 // its name has the suffix ActiveSuffix; the file is renamed when it is finished. A file
 // is finished when it reaches Options.MaxBytes or Options.MaxAge, after an error, by
-// Rotate and by Close. A program that writes nothing creates no file.
+// Rotate and by Close. The first Write creates a file, before it calls fill; a file without
+// records is removed when it would be finished.
 //
 // The record of a new file begins with the values of the last record, so a program may
 // set fields once and then only those that change: see Stream. What a program keeps

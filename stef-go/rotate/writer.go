@@ -115,8 +115,11 @@ func newWriter[S Stream](options Options, start func(dst io.Writer) (S, error), 
 		return nil, errors.New("rotate: start wrote nothing to its destination: the stream must write there")
 	}
 	w := &Writer[S]{options: options, start: begin, disk: d, done: make(chan struct{}), ended: make(chan struct{})}
-	w.stats.Recovered = options.recover(w.report)
-	w.stats.Removed = options.retain(w.report)
+	_ = w.locked(func() error {
+		w.stats.Recovered = options.recover(w.report)
+		w.stats.Removed = options.retain(w.report)
+		return nil
+	})
 	go w.background()
 	return w, nil
 }
