@@ -89,6 +89,8 @@ func (f *entry) mistake(hints, choices map[string]string, sections []Section) er
 		if _, err := strconv.ParseInt(value.String(), 0, 64); err != nil {
 			return fmt.Errorf("%s is %q: set it to a whole number%s", f.path, f.value, withoutSizeUnit(f.path, value.String())+advice(hints[f.path]))
 		}
+	case kind >= reflect.Uint && kind <= reflect.Uint64 && value.CanInt() && value.Int() < 0:
+		return fmt.Errorf("%s is %v: set it to at least 0%s", f.path, f.value, advice(hints[f.path]))
 	case kind == reflect.String && (value.Kind() == reflect.Slice || value.Kind() == reflect.Map):
 		return fmt.Errorf("%s has several values: set it to one text", f.path)
 	case (kind == reflect.Map || pairs(f.typ)) && value.Kind() != reflect.Map && value.Kind() != reflect.Slice:

@@ -40,7 +40,8 @@ type whole struct {
 	Headers  []header          `mapstructure:"headers"`
 	Deep     struct {
 		Deeper struct {
-			Least int `mapstructure:"least"`
+			Least int    `mapstructure:"least"`
+			Most  uint32 `mapstructure:"most"`
 		} `mapstructure:"deeper"`
 	} `mapstructure:"deep"`
 }
@@ -57,6 +58,7 @@ func TestExplain(t *testing.T) {
 		return map[string]any{path: map[string]any{key: value}}
 	}
 	f("cannot be read", map[string]any{})
+	f("deep::deeper::most is -1: set it to at least 0", map[string]any{"deep": section("deeper", "most", -1)})
 	f("cannot be read", section("queue", "enabled", false))
 	f("cannot be read", section("inner", "queue_size", "100"))
 	f("cannot be read", map[string]any{"order": "sorted", "labels": map[string]any{"a": "b"}, "queue": nil})

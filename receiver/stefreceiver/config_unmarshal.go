@@ -31,6 +31,8 @@ var configKeys = confkeys.Keys{
 		"grpc":      "write its keys, such as endpoint, at the top level",
 		"http":      "this receiver has no HTTP: add the otlp receiver",
 
+		"max_concurrent_streams": "for no maximum, remove it",
+
 		"compression":     "remove it, the sender chooses the compression",
 		"stef":            "remove it, the keys of the section stef of the exporter have no place here",
 		"otlp::endpoint":  "remove it, OTLP is served at the address of endpoint at the top level",
