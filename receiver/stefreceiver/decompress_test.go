@@ -115,7 +115,7 @@ func sendCompressed(t testing.TB, r *rig, name string, message []byte, connectio
 		require.NoError(t, err)
 		defer conn.Close()
 		group.Go(func() {
-			n := compressed.Send(conn, "/"+signal.Metrics.OTLP.Service+"/Export", name, message, streams, time.Minute)
+			n := compressed.Send(conn, "/"+signal.Metrics.OTLP.Service+"/Export", name, message, streams, 10*time.Minute)
 			mu.Lock()
 			defer mu.Unlock()
 			answered += n
