@@ -86,7 +86,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	o.register(flags)
 	flags.Usage = func() {} // an error of a flag is one line, without the usage
 	paths, err := parseFlags(flags, args)
-	if errors.Is(err, flag.ErrHelp) {
+	if errors.Is(err, flag.ErrHelp) || len(paths) == 1 && paths[0] == "help" {
 		usage(stdout, flags)
 		return 0
 	}

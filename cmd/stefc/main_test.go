@@ -498,7 +498,7 @@ func TestRunLeavesNoHalfFiles(t *testing.T) {
 // TestAsked: what the user asked for is written to standard output.
 func TestAsked(t *testing.T) {
 	for arg, want := range map[string]string{
-		"version": `^stefc `, "-version": `^stefc \S+, go\S+ \S+/\S+\n$`,
+		"help": `^usage: stefc`, "version": `^stefc `, "-version": `^stefc \S+, go\S+ \S+/\S+\n$`,
 		"-h": `^usage: stefc \[FLAG\]... FILE.stef\n`, "-help": `\n  -base Root=N,N,...\n`,
 	} {
 		var out, stderr bytes.Buffer

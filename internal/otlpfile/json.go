@@ -249,7 +249,11 @@ func checkJSON(text []byte) (signals uint8, rescan bool, err error) {
 		var v json.RawMessage
 		err := json.Unmarshal(text, &v)
 		if e := (*json.SyntaxError)(nil); errors.As(err, &e) {
-			return 0, false, &errAt{int(e.Offset), corrupt("%v", e)}
+			hint := ""
+			if notNumber.Match(text[max(int(e.Offset)-1, 0):]) {
+				hint = `: write it as a text, "Infinity", "-Infinity" or "NaN"`
+			}
+			return 0, false, &errAt{int(e.Offset), corrupt("%v%s", e, hint)}
 		}
 		return 0, false, corrupt("%v", err)
 	}
@@ -342,6 +346,9 @@ var goName = regexp.MustCompile(`strconv\.\w+: parsing `)
 // outOfRange matches the error of a number that float64 does not have. The library adds no place to it.
 var outOfRange = regexp.MustCompile(`^"(.*)": value out of range$`)
 
+// notNumber matches a special value that Python's json module writes as if it were a number.
+var notNumber = regexp.MustCompile(`^(Infinity|NaN)\b`)
+
 // wrongValue replaces the place in an error of the JSON library by the offset in the
 // message and the name of the field.
 func wrongValue(text []byte, err error) error {
@@ -362,9 +369,14 @@ func wrongValue(text []byte, err error) error {
 	}
 	at = min(at+within+n, len(text))
 	name, value := fieldAt(text, at)
+	what := wantedTypes.Replace(place[1])
 	// The library has read the value, or its first byte, or only what is before it.
-	return &errAt{max(at-1, value), corrupt("the value of %s: %s", name, place[1])}
+	return &errAt{max(at-1, value), corrupt("the value of %s: %s", name, what)}
 }
+
+// wantedTypes names the types for which the JSON library has the first letters of values.
+var wantedTypes = strings.NewReplacer(`expects " or n,`, "expected a text or null,", "expect [ or , or ] or n,", "expected an array or null,",
+	"expect { or , or } or n,", "expected an object or null,")
 
 // numberAt returns the error of a number, at its first occurrence outside of strings.
 func numberAt(text []byte, number, cause string) error {

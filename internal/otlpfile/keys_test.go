@@ -226,15 +226,16 @@ func BenchmarkUnknownFields(b *testing.B) {
 func TestWrongValue(t *testing.T) {
 	const before = "{\"resourceSpans\":[{\"scopeSpans\":[{\"spans\":[\n{\"name\":\"a\","
 	for _, c := range []struct{ field, want string }{
+		{`"name":5`, "the value of name: expected a text or null, but found 5"},
 		{`"kind":"SERVER"`, "the value of kind: unknown string value"},
 		{`"startTimeUnixNano":1.5e18`, "the value of startTimeUnixNano: can not decode float as int"},
-		{`"attributes":{"a":"b"}`, "the value of attributes: expect [ or , or ] or n, but found {"},
+		{`"attributes":{"a":"b"}`, "the value of attributes: expected an array or null, but found {"},
 		{`"kind":true`, "the value of kind: unsupported value type"},
 		{`"droppedLinksCount" : [ ]`, "the value of droppedLinksCount: unsupported value type"},
 		{`"status":{"code":{}}`, "the value of code: unsupported value type"},
 		{`"attributes":[{"key":"k","value":{"intValue":{}}}]`, "the value of intValue: unsupported value type"},
 		{`"attributes":[{"key":" 1e999,","value":{"doubleValue":-1e999}}]`, `the value of doubleValue: "1e999": value out of range`},
-		{`"attributes":[{"key":"k","value":{"intValue":1}},5]`, "the value of attributes: expect { or , or } or n, but found 5"},
+		{`"attributes":[{"key":"k","value":{"intValue":1}},5]`, "the value of attributes: expected an object or null, but found 5"},
 		{`"endTimeUnixNano":"x"`, `the value of endTimeUnixNano: "x": invalid syntax`},
 	} {
 		content := before + c.field + `,"flags":1}]}]}]}` + "\n"

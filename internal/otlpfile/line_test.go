@@ -135,6 +135,8 @@ func TestBrokenLine(t *testing.T) {
 		require.ErrorContains(t, err, want)
 	}
 	f(good+`{"resourceSpans":[x]}`+"\n"+good, 2, "invalid character 'x'")
+	f(good+`{"resourceSpans":[{"a":-Infinity}]}`+"\n"+good, 2, `invalid character 'I' in numeric literal: write it as a text, "Infinity", "-Infinity" or "NaN"`)
+	f(good+`{"resourceSpans":[{"a":NaN}]}`+"\n"+good, 2, `'N' looking for beginning of value: write it as a text`)
 	f(good+`{"resourceSpans":[{]}`+"\n"+good+good, 2, "corrupt: the message is cut or damaged: it has no end, and later lines begin other messages")
 	f(good+"{oops\n"+good, 2, "corrupt: the message is cut or damaged")
 	f(good+`{"resourceSpans":[{"a`+"\n"+good+good, 2, "corrupt: ")

@@ -91,30 +91,6 @@ func (p *parser) name(what string) (token, bool) {
 	return p.tok, p.fail(p.tok.span, "expected %s, found %s%s", what, p.tok.describe(), p.nameHint(what))
 }
 
-// nameHint returns what to write instead of the next token where a field is
-// expected, or "" if it has no hint.
-func (p *parser) nameHint(what string) string {
-	if what != fieldName && what != choiceName {
-		return ""
-	}
-	return fieldHint(p.tok.kind)
-}
-
-// keywordHint returns what to write instead of the next token, a keyword, where a name
-// is expected, or "" if it has no hint.
-func (p *parser) keywordHint(what string) string {
-	hint := p.nameHint(what)
-	modifier := p.tok.kind == "root" && !p.tok.first
-	if modifier && what != fieldName && what != choiceName {
-		return definitionHint("root")
-	}
-	if hint != "" || modifier || p.tok.kind.startsDefinition() || what == packageName {
-		return hint
-	}
-	text := string(p.tok.kind)
-	return ": write " + quoted(strings.ToUpper(text[:1])+text[1:])
-}
-
 // file parses Package , Definition , { Definition }.
 func (p *parser) file() {
 	if !p.packageClause() {
@@ -307,6 +283,11 @@ func separated(definition tokenKind) string {
 // nested reports a definition inside the body of another definition, and parses it.
 func (p *parser) nested(outer token) {
 	start := p.count
+	if what := map[tokenKind]string{"struct": fieldName, "oneof": choiceName}[outer.kind]; what != "" && p.lex.typeFollows() {
+		p.name(what)
+		p.skipEntry(start)
+		return
+	}
 	keyword := p.next()
 	part := "field"
 	if outer.kind == "oneof" {

@@ -4,6 +4,8 @@
 package idl
 
 import (
+	"bytes"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -164,6 +166,43 @@ func endHint(kind tokenKind) string {
 		return `: an array is written "[]Type"`
 	}
 	return ""
+}
+
+// nameHint returns what to write instead of the next token where a field is
+// expected, or "" if it has no hint.
+func (p *parser) nameHint(what string) string {
+	if what != fieldName && what != choiceName {
+		return ""
+	}
+	return fieldHint(p.tok.kind)
+}
+
+// keywordHint returns what to write instead of the next token, a keyword, where a name
+// is expected, or "" if it has no hint.
+func (p *parser) keywordHint(what string) string {
+	text := string(p.tok.kind)
+	write := ": write " + quoted(strings.ToUpper(text[:1])+text[1:])
+	if (what == fieldName || what == choiceName) && p.tok.kind != "optional" && p.lex.typeFollows() {
+		return write
+	}
+	hint := p.nameHint(what)
+	modifier := p.tok.kind == "root" && !p.tok.first
+	if modifier && what != fieldName && what != choiceName {
+		return definitionHint("root")
+	}
+	if hint != "" || modifier || p.tok.kind.startsDefinition() || what == packageName {
+		return hint
+	}
+	return write
+}
+
+// typeFollows reports whether the next word of the line is a primitive type, or an array.
+func (l *lexer) typeFollows() bool {
+	rest := bytes.TrimLeft(l.src[l.offset:], " \t")
+	return bytes.HasPrefix(rest, []byte("[]")) || slices.ContainsFunc(primitiveNames, func(name string) bool {
+		after, ok := bytes.CutPrefix(rest, []byte(name))
+		return ok && (len(after) == 0 || !isWordRune(rune(after[0])))
+	})
 }
 
 // fieldHint returns what is wrong with kind at the start of a field, as the end

@@ -201,7 +201,7 @@ func CheckRecord(s *WriteStream, top *Node, markAll func(*Check)) error {
 	c := Check{Shared: true, Measure: top.bit&oversize == 0}
 	markAll(&c)
 	if c.Pairs > stef.MaxPairs {
-		return fmt.Errorf("stef: record %d: %w: a multimap %s of %d pairs, at most %d; it keeps its pairs from one Write to the next, so call its Reset before Append",
+		return fmt.Errorf("stef: record %d: %w: a multimap %s of %d pairs, at most %d; if these are pairs of earlier records, call its Reset before Append",
 			s.written+s.pending+1, stef.ErrLimit, c.Multimap, c.Pairs, stef.MaxPairs)
 	}
 	if c.Text > maxRecordText {

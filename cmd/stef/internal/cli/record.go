@@ -219,11 +219,11 @@ func (c *recorder) stop(g *grpc.Server, server *stefgrpc.Server) {
 	g.GracefulStop()
 }
 
-// untilEnd syncs files until the recording ends.
+// untilEnd syncs files, and checks that they were not removed, until the recording ends.
 func (c *recorder) untilEnd(ctx context.Context, served <-chan error) {
 	every := c.sync
 	if every <= 0 {
-		every = time.Hour // each batch is synced when it is written
+		every = time.Second // each batch is synced when it is written; this checks the names of the files
 	}
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
@@ -283,11 +283,11 @@ func (c *recorder) write(b otlpfile.Batch) error {
 		c.tapes[b.Signal] = t
 		fmt.Fprintf(c.say, "%s arrive; writing %s\n", b.Signal, t.name)
 	}
-	if err := t.inPlace(checkEvery); err != nil {
-		return err
-	}
 	if err := t.w.Write(b); err != nil {
 		return &file.Error{Name: t.name, Err: err}
+	}
+	if err := t.inPlace(); err != nil { // before the batch is acknowledged
+		return err
 	}
 	t.items += uint64(b.Items())
 	t.dirty = true
@@ -301,7 +301,11 @@ func (c *recorder) syncAll() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, t := range c.tapes {
-		if err := t.sync(); err != nil && c.failed == nil {
+		err := t.sync()
+		if err == nil {
+			err = t.inPlace()
+		}
+		if err != nil && c.failed == nil {
 			c.failed = err
 			c.end(err)
 		}

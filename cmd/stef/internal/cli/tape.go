@@ -17,13 +17,12 @@ import (
 
 // tape is the file of one signal.
 type tape struct {
-	name    string
-	file    *os.File
-	w       *convert.BatchWriter
-	items   uint64
-	dirty   bool
-	device  bool      // a pipe or a device, which cannot be synced
-	checked time.Time // when inPlace last checked that the file still has its name
+	name   string
+	file   *os.File
+	w      *convert.BatchWriter
+	items  uint64
+	dirty  bool
+	device bool // a pipe or a device, which cannot be synced
 	// syncFolder syncs the folder of the file. It is nil after the first sync.
 	syncFolder func(dir string)
 }
@@ -35,7 +34,7 @@ func newTape(name string, s otlpfile.Signal, force bool) (*tape, error) {
 	if err != nil {
 		return nil, &file.Error{Name: name, Err: err}
 	}
-	t := &tape{name: name, file: f, checked: time.Now(), syncFolder: syncFolder}
+	t := &tape{name: name, file: f, syncFolder: syncFolder}
 	if err = lock(f); err == nil {
 		err = t.empty()
 	}
@@ -93,16 +92,8 @@ func lock(f *os.File) error {
 	return errors.New("another process writes the file")
 }
 
-// checkEvery is how often a file is looked up by its name while it is written.
-const checkEvery = 100 * time.Millisecond
-
-// inPlace returns an error if the file was removed or replaced. It checks at most once per
-// interval.
-func (t *tape) inPlace(every time.Duration) error {
-	if time.Since(t.checked) < every {
-		return nil
-	}
-	t.checked = time.Now()
+// inPlace returns an error if the file was removed or replaced.
+func (t *tape) inPlace() error {
 	named, err := os.Stat(t.name)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return &file.Error{Name: t.name, Err: err}
@@ -148,7 +139,7 @@ func syncFolder(dir string) {
 // close completes the file.
 func (t *tape) close() error {
 	err := t.w.Close()
-	for _, end := range []func() error{t.toDisk, func() error { return t.inPlace(0) }, t.file.Close} {
+	for _, end := range []func() error{t.toDisk, t.inPlace, t.file.Close} {
 		if e := end(); err == nil {
 			err = e
 		}
