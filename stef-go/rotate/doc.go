@@ -35,12 +35,12 @@
 //	PREFIX-TIME-PID-SEQUENCE-SIGNAL.stef
 //	telemetry-20261122T101548.123456789Z-0001234-000001-traces.stef
 //
-// with the UTC time of its creation, so names with the same prefix sort by time. PREFIX is
-// "telemetry" unless Options.Prefix is set, and SIGNAL is Options.Signal. While a file is written,
-// its name has the suffix ActiveSuffix; the file is renamed when it is finished. A file
-// is finished when it reaches Options.MaxBytes or Options.MaxAge, after an error, by
-// Rotate and by Close. The first Write creates a file, before it calls fill; a file without
-// records is removed when it would be finished.
+// with the UTC time of its creation, so names with the same prefix sort by time. If the clock was
+// set back, the time is 1 ns after that of the latest file. PREFIX is "telemetry" unless
+// Options.Prefix is set, and SIGNAL is Options.Signal. While a file is written, its name has the
+// suffix ActiveSuffix; the file is renamed when it is finished. A file is finished when it reaches
+// Options.MaxBytes or Options.MaxAge, after an error, by Rotate and by Close. The first Write
+// creates a file, before it calls fill; a file without records is removed when it would be finished.
 //
 // The record of a new file begins with the values of the last record, so a program may
 // set fields once and then only those that change: see Stream. What a program keeps

@@ -171,6 +171,18 @@ func (o *Options) list(active bool, report func(*Error)) []fs.DirEntry {
 	})
 }
 
+// latest returns the latest time in the names of the files, or zero if there are none.
+func (o *Options) latest() (at time.Time) {
+	for _, active := range []bool{false, true} {
+		for _, e := range o.list(active, func(*Error) {}) { // recover has reported the error
+			if n, _ := ParseName(e.Name()); n.Time.After(at) {
+				at = n.Time
+			}
+		}
+	}
+	return at
+}
+
 // retain removes the oldest finished files that exceed the limits, and returns their
 // number.
 func (o *Options) retain(report func(*Error)) (removed uint64) {

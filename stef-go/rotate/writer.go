@@ -118,6 +118,7 @@ func newWriter[S Stream](options Options, start func(dst io.Writer) (S, error), 
 	_ = w.locked(func() error {
 		w.stats.Recovered = options.recover(w.report)
 		w.stats.Removed = options.retain(w.report)
+		w.last.Time = options.latest()
 		return nil
 	})
 	go w.background()
@@ -321,7 +322,8 @@ func (w *Writer[S]) ready() error {
 	return nil
 }
 
-// next returns the name of the next file. Names sort by creation even if the clock steps back.
+// next returns the name of the next file. Names sort by creation even if the clock is set
+// back, also before New: MaxFiles would otherwise remove the new files before the older ones.
 func (w *Writer[S]) next() Name {
 	now := time.Now().UTC()
 	if !now.After(w.last.Time) {

@@ -155,6 +155,24 @@ func TestRetention(t *testing.T) {
 	require.Equal(t, []uint64{10, 11}, readAll(t, dir))
 }
 
+// A clock that was set back before New must not make the new files the oldest ones: they would be
+// removed first, and readers would read them before the older files.
+func TestClockSetBack(t *testing.T) {
+	for _, end := range []string{Suffix, ActiveSuffix} {
+		dir := t.TempDir()
+		w := open(t, Options{Dir: dir})
+		require.NoError(t, writeLogs(w, 1, 1))
+		require.NoError(t, w.Close())
+		ahead := Name{Prefix: "telemetry", Time: time.Now().Add(time.Hour), PID: 1, Sequence: 1, Signal: "logs"}.String()
+		require.NoError(t, os.Rename(filepath.Join(dir, names(t, dir)[0]), filepath.Join(dir, strings.TrimSuffix(ahead, Suffix)+end)))
+		w = open(t, Options{Dir: dir, MaxBytes: 1, MaxFiles: 2})
+		require.NoError(t, writeLogs(w, 2, 2))
+		require.Equal(t, upTo(2), readAll(t, dir))
+		require.NoError(t, writeLogs(w, 3, 3))
+		require.Equal(t, []uint64{2, 3}, readAll(t, dir))
+	}
+}
+
 func TestFlushInterval(t *testing.T) {
 	dir := t.TempDir()
 	w := open(t, Options{Dir: dir, FlushInterval: 20 * time.Millisecond})
