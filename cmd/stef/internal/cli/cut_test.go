@@ -217,6 +217,12 @@ func TestSkipsFilesCutAtTheStart(t *testing.T) {
 			require.Contains(t, stderr, "unexpected EOF")
 		}
 	}
+	messages, _, _ := framedLogs(t, 1)
+	for n := 5; n < 20; n++ { // before the signature of the first stream, nothing shows the format
+		cut := m.file("cut-messages", messages[:n])
+		stderr := mustSkip(t, nil, "--force", "-q", cut, m.json, m.path("skipped.stef"))
+		require.Regexp(t, "^not complete: .*/cut-messages: offset 0, message 1: corrupt stream: the file ends after .*; nothing of it was converted\n$", stderr, n)
+	}
 	code, _, stderr := run(nil, "convert", "--skip", m.path("cut-a.stef"), m.file("tiny.stef", []byte("STE")), m.path("out.stef"))
 	require.Equal(t, cli.ExitData, code, stderr)
 	require.Contains(t, stderr, "\nstef convert: the files have no items\n")

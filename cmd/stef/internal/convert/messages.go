@@ -109,8 +109,12 @@ func (e *cutError) Unwrap() error { return e.error }
 // Is reports that the file ends too early.
 func (e *cutError) Is(target error) bool { return target == io.ErrUnexpectedEOF }
 
-// framed reports whether content begins with a message of format stef-parts.
-func framed(head []byte) bool { return len(head) >= 8 && string(head[4:8]) == "STEF" }
+// framed reports whether content begins with a message of format stef-parts. The content may be cut in
+// the signature of the stream.
+func framed(head []byte) bool {
+	n := min(len(head), 8)
+	return n > 4 && string(head[4:n]) == "STEF"[:n-4]
+}
 
 // messageBatches yields the batches of messages. It finds the root of each message. If
 // the options have a root, it skips messages of other roots.
