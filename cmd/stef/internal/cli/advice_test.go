@@ -120,6 +120,9 @@ func TestAdvice(t *testing.T) {
 	for _, other := range []string{path("t.otlp", spans(t)), filepath.Join(dir, "m.parquet")} {
 		f(cli.ExitUsage, "it holds traces, not logs: leave the file out\n", "cat", "--signal", "logs", filepath.Join(dir, "some.stef"), other)
 	}
+	two := path("two.json", []byte(`{"resourceSpans":[{"scopeSpans":[{"spans":[{}]}]}]}`+`{"resourceMetrics":[{"scopeMetrics":[{"metrics":[{"gauge":{"dataPoints":[{}]}}]}]}]}`))
+	f(cli.ExitUsage, "two.json: it holds metrics and traces, not logs: use --signal metrics or --signal traces\n", "cat", "--signal", "logs", two)
+	f(cli.ExitUsage, "two.json: it holds metrics and traces, not logs: leave the file out\n", "cat", "--signal", "logs", some, two)
 	f(cli.ExitUsage, "some.stef: it holds logs, not traces: leave the file out\n", "cat", "--root", "spans", filepath.Join(dir, "some.stef"), filepath.Join(dir, "some.stef"))
 	// A command has the name of a file as a word of the shell.
 	f(cli.ExitData, "; sed 2d '"+filepath.Join(dir, `it'\''s one.json`)+"' removes the line", "convert", path("it's one.json", []byte(log+"{x}\n"+log)), out+".stef")

@@ -7,7 +7,6 @@ import (
 	"bufio"
 	"errors"
 	"flag"
-	"strings"
 
 	"github.com/otelstef/stef/cmd/stef/internal/convert"
 	"github.com/otelstef/stef/cmd/stef/internal/file"
@@ -81,8 +80,9 @@ reorders records and attributes. The same telemetry has the same lines in the ou
 			c.several = len(args) > 1
 			return eachInput(env, args, func(name string) error {
 				err := c.file(env, name)
-				if c.several && errors.Is(err, convert.ErrOtherSignal) { // without the flag, cat prints items of other signals, too
-					return convert.Misfit("%s", strings.Replace(err.Error(), "leave "+c.rootFlag()+" out", "leave the file out", 1))
+				var other *convert.OtherSignalError
+				if c.several && errors.As(err, &other) { // without the flag, cat prints items of other signals, too
+					other.Advice = "leave the file out"
 				}
 				return err
 			})

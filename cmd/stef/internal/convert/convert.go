@@ -39,24 +39,30 @@ var ErrMisfit = errors.New("the command line does not fit the file")
 // name.
 var ErrOtherSignal = errors.New("other signal")
 
-// misfit is an error that has the text of its cause.
-type misfit struct {
-	error
-	signal bool // whether the error is ErrOtherSignal
-}
+// misfit is an ErrMisfit that has the text of its cause.
+type misfit struct{ error }
 
-func (e misfit) Unwrap() error { return e.error }
-func (e misfit) Is(target error) bool {
-	return target == ErrMisfit || e.signal && target == ErrOtherSignal
-}
+func (e misfit) Unwrap() error        { return e.error }
+func (e misfit) Is(target error) bool { return target == ErrMisfit }
 
 // Misfit is like fmt.Errorf. The error that it returns is also ErrMisfit.
-func Misfit(format string, args ...any) error { return misfit{error: fmt.Errorf(format, args...)} }
+func Misfit(format string, args ...any) error { return misfit{fmt.Errorf(format, args...)} }
 
-// OtherSignal returns the ErrOtherSignal of an input that contains found, although flag
+// OtherSignalError is an ErrOtherSignal.
+type OtherSignalError struct {
+	text   string // what the input contains
+	Advice string // what to do
+}
+
+func (e *OtherSignalError) Error() string { return e.text + ": " + e.Advice }
+func (e *OtherSignalError) Is(target error) bool {
+	return target == ErrMisfit || target == ErrOtherSignal
+}
+
+// OtherSignal returns the OtherSignalError of an input that contains found, although flag
 // names the signal wanted.
 func OtherSignal(found string, wanted otlpfile.Signal, flag string) error {
-	return misfit{fmt.Errorf("it holds %s, not %s: %s", found, wanted, otherFlag(found, flag)), true}
+	return &OtherSignalError{fmt.Sprintf("it holds %s, not %s", found, wanted), otherFlag(found, flag)}
 }
 
 // otherFlag says what to do about a flag that names a signal that the input does not have.

@@ -370,7 +370,7 @@ func noneHas(o *Options, others []SkippedSignal) error {
 		names = append(names, other.Signal.String())
 	}
 	found := strings.Join(names, " and ")
-	return misfit{fmt.Errorf("the files hold %s, not %s: %s", found, o.Root.Signal, otherFlag(found, o.RootFlag)), true}
+	return &OtherSignalError{fmt.Sprintf("the files hold %s, not %s", found, o.Root.Signal), otherFlag(found, o.RootFlag)}
 }
 
 // write writes a batch and counts its items.
