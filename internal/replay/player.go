@@ -96,7 +96,7 @@ func (p *Player) Play(ctx context.Context, sources ...Source) (Counts, error) {
 	times := &schedule{}
 	if p.Pace == Original || p.Now || p.Rounds > 1 {
 		var err error
-		if times, err = scheduleOf(sources); err != nil {
+		if times, err = scheduleOf(ctx, sources); err != nil {
 			return Counts{}, err
 		}
 	}

@@ -4,6 +4,7 @@
 package replay
 
 import (
+	"context"
 	"slices"
 	"sort"
 	"sync/atomic"
@@ -41,10 +42,13 @@ type gap struct {
 
 func (g *gap) length() time.Duration { return time.Duration(g.end - g.begin) }
 
-func scheduleOf(sources []Source) (*schedule, error) {
+func scheduleOf(ctx context.Context, sources []Source) (*schedule, error) {
 	s := &schedule{}
 	for _, source := range sources {
 		for b, err := range source() {
+			if err == nil {
+				err = context.Cause(ctx)
+			}
 			if err != nil {
 				return nil, err
 			}

@@ -66,6 +66,28 @@ func TestFarTimes(t *testing.T) {
 	require.Equal(t, []pcommon.Timestamp{1_700_000_000e9, 1_700_000_001e9}, sent)
 }
 
+// An interrupt ends Play also while it reads the recordings to learn their times, which takes long for large files.
+func TestEndsWhileReadingTimes(t *testing.T) {
+	errEnd, read := errors.New("end"), 0
+	ctx, end := context.WithCancelCause(t.Context())
+	source := func() iter.Seq2[otlpfile.Batch, error] {
+		return func(yield func(otlpfile.Batch, error) bool) {
+			for b := range at(make([]time.Duration, 9)...)() {
+				if read++; read == 3 {
+					end(errEnd)
+				}
+				if !yield(b, nil) {
+					return
+				}
+			}
+		}
+	}
+	p := replay.Player{Pace: replay.Original, Send: func(context.Context, otlpfile.Batch) error { return nil }}
+	_, err := p.Play(ctx, source, source)
+	require.Equal(t, errEnd, err)
+	require.Equal(t, 3, read)
+}
+
 // At the pace of the recording, a gap above an hour in which no source has a batch takes a
 // second. All sources share one clock, and the times of the items do not change.
 func TestGaps(t *testing.T) {

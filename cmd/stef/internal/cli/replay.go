@@ -184,10 +184,10 @@ func (c *replayer) run(env *Env, names []string) error {
 		p.Ready = func(ctx context.Context) error { return sender.Connect(ctx, conn) }
 	}
 	// Close the streams when everything is accepted. The endpoint may end after that, and
-	// open streams would try to connect to it again.
+	// open streams would try to connect to it again. After an interrupt do not wait for answers.
 	var closed error
 	p.Delivered = sync.OnceFunc(func() {
-		closing, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+		closing, cancel := context.WithTimeout(ctx, 30*time.Second)
 		defer cancel()
 		closed = sender.Close(closing)
 	})

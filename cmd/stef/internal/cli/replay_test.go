@@ -251,6 +251,28 @@ func TestReplayUnanswered(t *testing.T) {
 				`sent 2 items in 2 batches to `+address+` over `+protocol+` in .* s: 0\.\d+ items a second\n$`, stderr)
 		})
 	}
+	// An interrupt ends the wait.
+	t.Run("interrupt", func(t *testing.T) {
+		t.Parallel()
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		require.NoError(t, err)
+		g := grpc.NewServer(replay.Options()...)
+		interrupt, ended := new(cli.Interrupt), make(chan struct{})
+		server, err := replay.Register(g, func(otlpfile.Batch) error {
+			interrupt.Deliver()
+			<-ended
+			return nil
+		})
+		require.NoError(t, err)
+		go g.Serve(listener)
+		defer g.Stop()
+		defer server.Shutdown(t.Context())
+		defer close(ended)
+		var errs lines
+		args := []string{"replay", "--rate", "max", "--protocol", "stef", "--endpoint", listener.Addr().String(), files[0]}
+		require.Equal(t, cli.ExitInterrupted, cli.Run(args, cli.Env{Stderr: &errs, Interrupt: interrupt}))
+		require.Equal(t, listener.Addr().String()+" accepted no items\nstef replay: interrupted\n", errs.String())
+	})
 	// This endpoint accepts connections and sends nothing.
 	t.Run("silent", func(t *testing.T) {
 		t.Parallel()
