@@ -269,11 +269,19 @@ func (o *opener) repairable(err error) error {
 	return fmt.Errorf("%w; stef repair%s copies the whole frames before it", err, o.repeated())
 }
 
-// Close ends the reading.
+// Close ends the reading. If the input is a pipe, it does not wait for the conversion: a read of the
+// pipe may block as long as the writer likes. The end of the process then ends the conversion.
 func (s *opened) Close() {
-	if s.converted != nil {
-		s.converted.out.CloseWithError(errStopped)
-		<-s.converted.done
+	if c := s.converted; c != nil {
+		c.out.CloseWithError(errStopped)
+		if s.Size < 0 {
+			select {
+			case <-c.done:
+			default:
+				return
+			}
+		}
+		<-c.done
 	}
 	s.Input.Close()
 }

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -55,6 +56,34 @@ func TestSplitPipe(t *testing.T) {
 	f(2, "--from", "otlp-json")
 	f(2, "--skip")
 	mustRun(t, nil, "convert", "--signal", "traces", piped(t, both), m.path("one.stef")) // reads it once
+}
+
+// cat -n ends when the records are printed, although the writer of the pipe does not end.
+func TestCatOpenPipe(t *testing.T) {
+	m := newMistakes(t)
+	for _, format := range []string{"arrow", "otlp-parts", "otlp-json"} {
+		mustRun(t, nil, "convert", "-q", "--force", "--to", format, m.tape, m.path("all"))
+		content, err := os.ReadFile(m.path("all"))
+		require.NoError(t, err)
+		all, _ := mustRun(t, nil, "cat", m.path("all"))
+		r, w, err := os.Pipe()
+		require.NoError(t, err)
+		var out bytes.Buffer
+		code := make(chan int, 1)
+		go func() {
+			code <- cli.Run([]string{"cat", "-n", fmt.Sprint(strings.Count(all, "\n")), "-"}, cli.Env{Stdin: r, Stdout: &out, Stderr: io.Discard})
+		}()
+		_, err = w.Write(content)
+		require.NoError(t, err)
+		select {
+		case c := <-code:
+			require.Zero(t, c)
+		case <-time.After(time.Minute):
+			t.Fatal("cat waits for the end of the pipe: " + format)
+		}
+		require.True(t, all == out.String())
+		require.NoError(t, w.Close()) // ends the read
+	}
 }
 
 // replay reads its files several times, so it refuses pipes. A named pipe has no writer when replay
