@@ -14,6 +14,8 @@ const (
 	fieldScopes     protowire.Number = 2 // scopes of a resource
 	fieldItems      protowire.Number = 2 // items of a scope
 	fieldPoints     protowire.Number = 1 // points in the data of a metric
+
+	fieldOldScopes protowire.Number = 1000 // scopes of a resource of an old sender
 )
 
 // The fields of a metric that contain its points, one field for each type of metric.
@@ -30,9 +32,14 @@ func countPoints(request []byte) int { return countItems(request, countMetric) }
 func countItems(request []byte, count func(item []byte) int) int {
 	n := 0
 	messages(request, fieldContainers, func(resource []byte) {
-		messages(resource, fieldScopes, func(scope []byte) {
+		scopes := 0
+		add := func(scope []byte) {
+			scopes++
 			messages(scope, fieldItems, func(item []byte) { n += count(item) })
-		})
+		}
+		if messages(resource, fieldScopes, add); scopes == 0 {
+			messages(resource, fieldOldScopes, add) // pdata, too, reads these only if there are no others
+		}
 	})
 	return n
 }

@@ -43,6 +43,10 @@ func TestCountItems(t *testing.T) {
 		require.LessOrEqual(t, countPoints(body[:end]), 7)
 	}
 
+	old := []byte{0xc2, 0x3e, 2, 0x12, 0} // a scope with an item in field 1000
+	require.Equal(t, 2, countSpans(append([]byte{0x0a, 10}, append(old, old...)...)))
+	require.Equal(t, 1, countSpans(append([]byte{0x0a, 9, 0x12, 2, 0x12, 0}, old...)), "not read if there are other scopes")
+
 	td := ptrace.NewTraces()
 	for range 3 {
 		spans := td.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty().Spans()

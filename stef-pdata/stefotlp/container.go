@@ -26,8 +26,9 @@ type encoder struct {
 	before    Losses // counts to restore if the current item is rejected
 	began     Losses // counts to restore if nothing of the message is written
 
-	at       mapping.Place
-	rejected ItemErrors
+	at        mapping.Place
+	rejected  ItemErrors
+	tagScopes uint64 // of the current ResourceX: tagScopes or tagOldScopes
 
 	touchedTo int  // the end of the bytes that are in the cache
 	touched   byte // sum of the bytes that were read only to fill the cache
@@ -165,6 +166,7 @@ type home struct {
 	container extent // range in e.key
 	url       extent // range in e.key
 	items     int    // number of ScopeX or of items
+	old       int    // number of fields with tagOldScopes, which count as unknown
 }
 
 // identify checks the ResourceX or ScopeX in x and writes its identity into e.key:
@@ -194,6 +196,9 @@ func (e *encoder) identify(x extent) (h home, err error) {
 			case tag>>3 <= tagSchemaURL>>3:
 				at = -1
 			default:
+				if tag == tagOldScopes {
+					h.old++
+				}
 				e.unknown++
 				at = skip(b, at, tag)
 			}

@@ -68,7 +68,8 @@
 //	whether an empty message is set or unset          the schema does not distinguish this
 //	unknown fields                                    the schema has no place for them
 //	keys and texts by reference (key_strindex)        only profiles have the table
-//	the deprecated field 1000 of resources            pdata ignores it too
+//	the deprecated field 1000 of resources            it is read if it holds all scopes of its
+//	                                                  resource, as pdata does for requests
 //
 // The published schema loses more; see the specification. The encoders count losses
 // in Losses.

@@ -24,7 +24,7 @@ func (e *encoder) items(rec containersOf, item func(i int, x extent) error) erro
 			return nil
 		}
 		rec.SetResource(resource)
-		return e.each(x, tagScopes, func(i int, x extent) error {
+		return e.each(x, e.tagScopes, func(i int, x extent) error {
 			e.at = mapping.Place{Offset: x.from, Resource: e.at.Resource, Scope: i, Metric: -1, Item: -1}
 			scope := e.enterScope(x, e.itemsIn)
 			if scope == nil {
@@ -46,6 +46,11 @@ func (e *encoder) enterResource(x extent, count func(scope extent) int) *otelste
 		e.reject("", err, 0)
 		return nil
 	}
+	e.tagScopes = tagScopes
+	if h.items == 0 && h.old > 0 { // pdata, too, reads these scopes only if there are no others
+		e.tagScopes, h.items = tagOldScopes, h.old
+		e.unknown -= uint64(h.old)
+	}
 	if h.items == 0 {
 		e.losses.EmptyContainers++
 		return nil
@@ -53,7 +58,7 @@ func (e *encoder) enterResource(x extent, count func(scope extent) int) *otelste
 	resource, err := e.resource(h)
 	if err != nil {
 		n := 0
-		e.each(x, tagScopes, func(_ int, scope extent) error {
+		e.each(x, e.tagScopes, func(_ int, scope extent) error {
 			n += count(scope)
 			return nil
 		})

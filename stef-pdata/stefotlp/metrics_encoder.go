@@ -66,7 +66,7 @@ func (e *MetricsEncoder) resourceMetrics(i int, x extent) error {
 		return nil
 	}
 	e.rec.SetResource(resource)
-	return e.each(x, tagScopes, e.scopeMetrics)
+	return e.each(x, e.tagScopes, e.scopeMetrics)
 }
 
 func (e *MetricsEncoder) scopeMetrics(i int, x extent) error {

@@ -13,6 +13,8 @@ const (
 	tagItems     = 2<<3 | wireBytes // in a ScopeX
 	tagContainer = 1<<3 | wireBytes // the Resource in a ResourceX, the InstrumentationScope in a ScopeX
 	tagSchemaURL = 3<<3 | wireBytes // in both
+
+	tagOldScopes = 1000<<3 | wireBytes // in a ResourceX of an old sender
 )
 
 // The tags of the choices of an AnyValue.
