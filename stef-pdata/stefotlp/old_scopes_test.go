@@ -13,7 +13,7 @@ import (
 	"github.com/otelstef/stef/stef-pdata/stefotlp"
 )
 
-// Old senders put the scopes of a resource into its field 1000. As pdata does, the encoders read
+// Old senders put the scopes of a resource into its field 1000. As requests of pdata do, encoders read
 // them if the resource has no other scopes. Otherwise, they are unknown fields.
 func TestOldScopes(t *testing.T) {
 	old := func(content ...[]byte) []byte {
