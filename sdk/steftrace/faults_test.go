@@ -270,6 +270,49 @@ func TestBackFromOTLP(t *testing.T) {
 	require.EqualValues(t, 1, stats.Downgrades)
 }
 
+// If a peer with only STEF replaces a peer with only OTLP while several batches are on the way, all
+// of them are sent by STEF immediately, also those whose OTLP request is refused after another
+// export has opened the stream.
+func TestBackFromOTLPAtOnce(t *testing.T) {
+	var replaced atomic.Bool
+	arrived, answer := make(chan struct{}, 2), make(chan struct{})
+	peer := sdktest.NewPeer(t, netfault.Link{})
+	peer.Server = []grpc.ServerOption{
+		grpc.StreamInterceptor(func(srv any, s grpc.ServerStream, _ *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
+			if !replaced.Load() {
+				return status.Error(codes.Unimplemented, "no STEF")
+			}
+			return handle(srv, s)
+		}),
+		grpc.UnaryInterceptor(func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
+			if !replaced.Load() {
+				return handle(ctx, req)
+			}
+			arrived <- struct{}{}
+			<-answer
+			return nil, status.Error(codes.Unimplemented, "no OTLP")
+		}),
+	}
+	peer.Start(t)
+	x := exporter(t, peer.Options(fast))
+	ctx := context.Background()
+	require.NoError(t, x.ExportSpans(ctx, batch("a", 3)))
+	require.EqualValues(t, 1, x.Stats().Downgrades)
+	replaced.Store(true)
+	results := make(chan error, 2)
+	for range 2 {
+		go func() { results <- x.ExportSpans(ctx, batch("b", 3)) }()
+	}
+	for range 2 {
+		<-arrived
+	}
+	answer <- struct{}{}
+	require.NoError(t, <-results)
+	answer <- struct{}{}
+	require.NoError(t, <-results)
+	require.EqualValues(t, 9, x.Stats().Delivered)
+}
+
 func throttled(t *testing.T, delay time.Duration) error {
 	s, err := status.New(codes.ResourceExhausted, "later").WithDetails(&errdetails.RetryInfo{RetryDelay: durationpb.New(delay)})
 	require.NoError(t, err)

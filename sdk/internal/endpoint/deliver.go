@@ -295,7 +295,11 @@ func (s *Sender[B]) fallBack() {
 // lastResort tries STEF immediately, for a batch that the peer does not accept by OTLP.
 // It reports whether a stream was opened.
 func (s *Sender[B]) lastResort(ctx context.Context) bool {
-	s.tryNow(ctx, s.nextAttempt())
+	// Another export may have opened the stream since the request began. Then the session does
+	// not try to open one, and there is nothing to wait for.
+	if attempt := s.nextAttempt(); s.usingOTLP.Load() {
+		s.tryNow(ctx, attempt)
+	}
 	return !s.usingOTLP.Load()
 }
 
