@@ -121,8 +121,11 @@ func (f *follower[T]) dispose(c candidate, p *place) {
 	default:
 		err = os.Remove(c.path)
 	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		f.warn(c.key, "finish", err)
+	if err != nil {
+		// Keep the place of a missing file: a program that started again may have renamed it.
+		if !errors.Is(err, fs.ErrNotExist) {
+			f.warn(c.key, "finish", err)
+		}
 		return
 	}
 	delete(f.places.of, c.key)

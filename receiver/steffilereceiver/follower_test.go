@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -177,6 +178,34 @@ func TestLeftover(t *testing.T) {
 	require.NoError(t, living.Close())
 	r.requireFinished(complete, 2)
 	requireFiles(t, filepath.Join(dir, "done"), 2)
+}
+
+// While the receiver finishes the file of a killed process, that process starts again and renames the
+// file. Its records are not delivered again, and the renamed file is deleted or moved.
+func TestLeftoverIsRenamedWhileItIsFinished(t *testing.T) {
+	for _, on := range []OnFinished{Delete, Move} {
+		dir := t.TempDir()
+		to := &collected{t: t}
+		path := filepath.Join(dir, rotate.Name{Prefix: "x", Signal: "logs", PID: 1, Sequence: 1, Active: true}.String())
+		growing(t, path).put(numbered(1, 10))
+		var once sync.Once
+		store := &memory{stored: func(key string) {
+			if key == keyFinished {
+				once.Do(func() { newWriter(t, signal.Logs, rotate.Options{Dir: dir, Prefix: "x"}) })
+			}
+		}}
+		done := t.TempDir()
+		r := start(t, testConfig(dir, func(c *Config) {
+			if c.OnFinished = on; on == Move {
+				c.MoveTo = done
+			}
+		}), to, store)
+		requireFiles(t, dir, 0)
+		r.idle()
+		to.requireOnce(10)
+		r.requireFinished(complete, 1)
+		r.stop()
+	}
 }
 
 // The records before the damage of a file are delivered, and the file is not deleted.

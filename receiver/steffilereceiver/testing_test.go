@@ -281,6 +281,7 @@ type memory struct {
 	data   map[string][]byte
 	fail   error
 	writes int
+	stored func(key string) // called after each write, if set
 }
 
 var errStore = errors.New("the store fails")
@@ -324,6 +325,9 @@ func (c *client) Batch(_ context.Context, operations ...*storage.Operation) erro
 			}
 			c.writes++
 			c.data[key] = op.Value
+			if c.stored != nil {
+				c.stored(op.Key)
+			}
 		case storage.Delete:
 			delete(c.data, key)
 		}
