@@ -33,6 +33,7 @@ type tail[T any] struct {
 	dec    *signal.Decoder[T] // nil before the headers
 	digest digest             // of the bytes that were read
 	barren int
+	idle   int    // the number of frames when the decoder ended; -1: it did not end
 	used   uint64 // number of the last pass that read the file
 }
 
@@ -67,7 +68,7 @@ func newTail[T any](file *os.File, place *place) *tail[T] {
 // of messages, of the message at the place of the file.
 func (t *tail[T]) rewind() {
 	t.release()
-	t.inside = false
+	t.inside, t.idle = false, -1
 	if t.layout == manyMessages {
 		t.read(section{t.File, t.place.Message, t.place.Message})
 	} else {
@@ -170,7 +171,7 @@ func (f *follower[T]) step(t *tail[T]) (bool, error) {
 		return t.begin()
 	case t.dec != nil && t.dec.Reader.Stats().Frames < t.frames.Count():
 		return f.frame(t)
-	case t.dec == nil && t.frames.Count() >= 0:
+	case t.dec == nil && t.frames.Count() > t.idle:
 		dec, err := f.sig.NewDecoder(&t.source, f.decoderOptions, f.readerOptions...)
 		if err != nil {
 			return false, judge(err)
@@ -259,6 +260,7 @@ func (f *follower[T]) ended(t *tail[T]) (bool, error) {
 	for ok := true; ok; { // move the window to the position where the decoder ended
 		ok = t.source.more()
 	}
+	t.idle = t.frames.Count()
 	return false, nil
 }
 

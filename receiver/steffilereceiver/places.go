@@ -342,8 +342,8 @@ func (p *places) forget(listed map[string]bool, now time.Time) (changed bool) {
 		gone = append(gone, one)
 	}
 	slices.SortFunc(gone, func(a, b *place) int { return int(a.Seen - b.Seen) })
-	for _, one := range gone {
-		if len(p.of) > maxPlaces || now.Unix()-one.Seen > int64(forgetAfter/time.Second) {
+	for i, one := range gone {
+		if len(gone)-i > maxPlaces || now.Unix()-one.Seen > int64(forgetAfter/time.Second) {
 			delete(p.of, one.Key)
 			changed = true
 		}

@@ -279,6 +279,25 @@ func TestLockedFileIsNotFinished(t *testing.T) {
 	requireFiles(t, dir, 0)
 }
 
+// A file that ends with a frame without records is not damaged, however often the receiver looks
+// for more data.
+func TestFrameWithoutRecords(t *testing.T) {
+	dir := t.TempDir()
+	to := &collected{t: t}
+	file := growing(t, filepath.Join(dir, "x.stef"), otelstef.CompactLogs())
+	r := start(t, testConfig(dir, func(c *Config) { c.OnFinished, c.SettleTime = Delete, time.Hour }), to, nil)
+	for n := uint64(0); n < 30; n += 10 {
+		file.put(numbered(n+1, n+10))
+		to.requireOnce(int(n + 10))
+		file.write([]byte{0, 3, 0, 1, 0x80}) // spec: #data-frame
+		for range maxBarren {
+			r.idle()
+		}
+	}
+	require.Equal(t, []string{"x.stef"}, names(t, dir))
+	require.Zero(t, r.finished(damaged))
+}
+
 // If a file is overwritten in place while the pipeline refuses a batch, the new content is
 // delivered from its beginning, and the file does not count as damaged.
 func TestOverwrittenWhileTheBatchWaits(t *testing.T) {

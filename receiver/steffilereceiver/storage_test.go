@@ -5,6 +5,7 @@ package steffilereceiver
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -85,4 +86,21 @@ func TestClockStepsForward(t *testing.T) {
 	to.requireOnce(30)
 	require.Equal(t, []string{"x.stef"}, names(t, dir))
 	require.Zero(t, r.finished(complete))
+}
+
+// The position of a missing file is kept for a day, also if the folder has more files than
+// positions of missing files are kept.
+func TestForget(t *testing.T) {
+	p, listed, now := places{of: map[string]*place{}}, map[string]bool{}, time.Now()
+	for i := range maxPlaces + 10 {
+		key := fmt.Sprint(i)
+		p.of[key], listed[key] = &place{Key: key, Outcome: complete}, true
+	}
+	delete(listed, "3")
+	require.False(t, p.forget(listed, now))
+	require.False(t, p.forget(listed, now.Add(forgetAfter)))
+	require.True(t, p.forget(listed, now.Add(forgetAfter+2*time.Second)))
+	require.Len(t, p.of, maxPlaces+9)
+	require.True(t, p.forget(nil, now))
+	require.Len(t, p.of, maxPlaces)
 }
