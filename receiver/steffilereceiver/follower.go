@@ -308,17 +308,24 @@ func (f *follower[T]) renamed(list []candidate) {
 	for _, c := range list {
 		now[c.key] = c
 	}
-	for key, t := range f.open {
-		if c, ok := now[key]; ok && f.same(t, c) {
-			continue
-		}
-		for _, to := range list {
-			if f.open[to.key] == nil && f.places.of[to.key] == nil && f.same(t, to) {
-				delete(f.open, key)
-				f.open[to.key] = t
-				f.places.rename(t.place, to.key)
-				break
+	for again := true; again; { // in a chain such as x to x.1, x.1 to x.2, a name becomes free in a later round
+		again = false
+		for key, t := range f.open {
+			if c, ok := now[key]; ok && f.same(t, c) {
+				continue
 			}
+			i := slices.IndexFunc(list, func(to candidate) bool { return f.open[to.key] == nil && f.same(t, to) })
+			if i < 0 {
+				continue
+			}
+			to := list[i].key
+			if of := f.places.of[to]; of != nil {
+				f.places.putAside(of) // of a file that had this name before
+			}
+			delete(f.open, key)
+			f.open[to] = t
+			f.places.rename(t.place, to)
+			again = true
 		}
 	}
 }

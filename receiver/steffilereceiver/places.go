@@ -162,7 +162,7 @@ func (p *places) open(file *os.File, key string, listed map[string]bool) (*place
 		}
 		// This is another file of the same name: the previous file may have been
 		// renamed.
-		p.rename(one, key+" before "+one.Sum)
+		p.putAside(one)
 	}
 	// If the file was renamed, its place has the key of its former name. The former name does
 	// not exist any more, or it is the name of another file now.
@@ -201,6 +201,9 @@ func (p *places) open(file *os.File, key string, listed map[string]bool) (*place
 	p.of[key] = one
 	return one, nil
 }
+
+// putAside frees the key of a place for another file. The file of the place may have been renamed.
+func (p *places) putAside(one *place) { p.rename(one, one.Key+" before "+one.Sum) }
 
 // rename changes the key of a place.
 func (p *places) rename(one *place, key string) {

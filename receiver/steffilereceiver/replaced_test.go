@@ -8,6 +8,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -296,6 +297,43 @@ func TestFrameWithoutRecords(t *testing.T) {
 	}
 	require.Equal(t, []string{"x.stef"}, names(t, dir))
 	require.Zero(t, r.finished(damaged))
+}
+
+// A program renames its files in a chain. The receiver recognises each file, and does not count it
+// as removed.
+func TestRenamedInAChain(t *testing.T) {
+	for _, settle := range []time.Duration{50 * time.Millisecond, time.Hour} {
+		dir := t.TempDir()
+		to := &collected{t: t}
+		name := func(i int) string { return filepath.Join(dir, fmt.Sprintf("x.stef.%d", i)) }
+		r := start(t, testConfig(dir, func(c *Config) { c.SettleTime = settle }), to, &memory{})
+		n := uint64(0)
+		var file *growingFile
+		put := func() {
+			file.put(numbered(n+1, n+10))
+			n += 10
+		}
+		for files := range 6 {
+			if files > 0 {
+				put()
+				to.requireOnce(int(n)) // the file is open in the receiver
+			}
+			for i := files; i > 0; i-- {
+				require.NoError(t, os.Rename(name(i-1), name(i)))
+			}
+			file = growing(t, filepath.Join(t.TempDir(), "written"), otelstef.CompactLogs())
+			put()
+			require.NoError(t, os.Rename(file.file.Name(), name(0)))
+			to.requireOnce(int(n))
+			if settle < time.Second {
+				r.requireFinished(complete, int64(2*files+1))
+			}
+			r.idle()
+		}
+		require.Zero(t, r.finished(removed))
+		to.requireOnce(int(n))
+		r.stop()
+	}
 }
 
 // If a file is overwritten in place while the pipeline refuses a batch, the new content is
