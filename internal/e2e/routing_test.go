@@ -105,8 +105,9 @@ func (p *places) arrived(ids []uint64) (n int) {
 }
 
 // met returns three figures for the given number of traces from first on: how many traces have
-// all spans at one backend, how many of these traces each backend has, and the average number of
-// spans at the backend with most spans of a trace. A span counts at each backend where it arrived.
+// all spans at one backend, how many of these traces each backend has, and the largest number of
+// spans of one trace at one backend, averaged over the traces. A span counts at each backend where
+// it arrived.
 func (p *places) met(first, traces int) (met int, shares [backends]int, together float64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -131,8 +132,8 @@ func (p *places) met(first, traces int) (met int, shares [backends]int, together
 
 func spanNumber(trace, n int) uint64 { return uint64(trace*spansPerTrace+n) + 1 }
 
-// sendTraces sends the spans of traces in random order, 40 spans per request. It calls the function
-// halfway when half of the spans are sent. It returns the ids of the acknowledged spans.
+// sendTraces sends the spans of traces in random order, 40 spans per request. When half of the spans
+// are sent, it calls halfway, unless this is nil. It returns the ids of the acknowledged spans.
 func sendTraces(t *testing.T, entry string, first, traces int, halfway func()) (acknowledged []uint64) {
 	t.Helper()
 	conn, err := grpc.NewClient(entry, grpc.WithTransportCredentials(insecure.NewCredentials()))

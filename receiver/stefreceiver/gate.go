@@ -83,8 +83,8 @@ func (g *gate) weight(n int64) int64 {
 	return n
 }
 
-// acquire admits n, which is a result of weight. It waits if necessary, and returns
-// errNoRoom or the error of the context if nothing was admitted.
+// acquire admits n, and waits if necessary. Callers limit n with weight. If nothing was
+// admitted, acquire returns errNoRoom or the error of the context.
 func (g *gate) acquire(ctx context.Context, a *account, n int64) error {
 	return g.wait(ctx, g.enter(a, n))
 }

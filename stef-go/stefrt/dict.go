@@ -175,9 +175,9 @@ func (t *StructTable[T]) Append(d *codec.BitsIn, v *T, size, owned int) {
 	t.entries = append(t.entries, tableEntry[T]{v, size})
 }
 
-// maxExtra is the maximum ratio between the memory that entries need in addition to their
-// sizes and the limit of these sizes. Only entries with large absent fields reach it: a size
-// does not include these fields, but a reader must keep them.
+// maxExtra limits the additional memory of all entries, see Append: at most maxExtra times the
+// limit of their sizes. Only entries with large absent fields need that much: a size does not
+// include these fields, but a reader must keep them.
 const maxExtra = 16
 
 // Owned returns the memory of an entry without its texts and without other entries.

@@ -23,9 +23,9 @@ type Whole struct {
 	// is the number of bytes after these frames.
 	Damage error
 	Lost   int64
-	// OverLimit says that the next record or dictionary exceeds a limit of the reader, or
-	// that the next frame needs a zstd dictionary. Damage is this error, and the stream may
-	// be undamaged.
+	// OverLimit says that the stream may be undamaged in spite of the error in Damage: the next
+	// record or dictionary exceeds a limit of the reader, or the next frame needs a zstd
+	// dictionary.
 	OverLimit bool
 	// Cut says that the stream ends inside the next frame, as after a crash of
 	// its writer, and has no other damage.
