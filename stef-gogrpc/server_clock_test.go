@@ -104,8 +104,8 @@ func TestServerTimeouts(t *testing.T) {
 	})
 }
 
-// TestServerTimeoutsAreTheClients: the time that a handler uses does not count for the
-// timeouts of the client.
+// TestServerTimeoutsAreTheClients: the timeouts of a server limit only how long it waits for the
+// client. The time that its handler needs does not count.
 func TestServerTimeoutsAreTheClients(t *testing.T) {
 	slow := func(s *ServerStream) error {
 		var b [1]byte

@@ -70,8 +70,8 @@ func orders(r *rand.Rand, n int) (bodies []string) {
 	return bodies
 }
 
-// Words that are new to the dictionaries take CPU time. Bodies with many of them are
-// split only if bytes alone count.
+// Words that are new to the dictionaries take CPU time. Bodies with many of them are split only
+// if Small is set, that is, if CPU time does not matter.
 func TestVerdictCountsNewWords(t *testing.T) {
 	var s Splitter
 	_, last := lastSplit(&s, rand.New(rand.NewPCG(7, 8)), 200, 100, orders)

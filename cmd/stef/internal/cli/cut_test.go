@@ -184,7 +184,7 @@ func TestSkipsAllOfCutFile(t *testing.T) {
 	require.NotContains(t, stderr, "everything complete before the cut was converted")
 }
 
-// Of several inputs, --skip omits those that are cut before anything in them is whole. Files of other
+// With several inputs, --skip skips each input that ends before its first whole item. Files of other
 // kinds are errors, which are reported together.
 func TestSkipsFilesCutAtTheStart(t *testing.T) {
 	m := newMistakes(t)
@@ -236,7 +236,8 @@ func TestSkipsFilesCutAtTheStart(t *testing.T) {
 	m.fails(cli.ExitData, "other.json: otlp-json byte 0: the file is JSON, but not OTLP: it has no resourceMetrics, resourceSpans or resourceLogs", "convert", "--skip", m.json, other, m.path("out.stef"))
 }
 
-// A file whose messages are compressed alone does not have the lines of its content.
+// If each message of a file is compressed alone, errors name a byte of the decompressed content,
+// not a line: the file itself has no such lines.
 func TestErrorsOfEachMessage(t *testing.T) {
 	m := newMistakes(t)
 	pack, err := zstd.NewWriter(nil)
