@@ -35,7 +35,7 @@ import (
 // Each operation is a stream of its own. cpu-ns/item is CPU time of the process.
 //
 // This file is copied to revisions from before the compact form, so it uses only functions that
-// these revisions have. They need no revisionOptions.
+// these revisions have. There revisionOptions stays empty: bench_defaults_test.go is not copied.
 
 // revisionOptions has a function for each signal. The function returns the options of writers
 // that the exporter sets by default.

@@ -21,7 +21,7 @@ type answers struct {
 // answer or failed. Until that call, notice is called every PatienceForAnswer with the number of
 // unanswered batches and the waiting time of this batch. The time in which sent returns false
 // does not count, because the batch then waits for a connection or a stream.
-func (a *answers) await(sent func() bool, notice func(batches int, after time.Duration)) (done func()) {
+func (a *answers) await(sent func() bool, notice func(batches int, waited time.Duration)) (done func()) {
 	a.waiting.Add(1)
 	begin, ended, finished := time.Now(), make(chan struct{}), make(chan struct{})
 	late := time.AfterFunc(PatienceForAnswer, func() {

@@ -36,9 +36,9 @@ type Sender struct {
 	Waiting func(cause error)
 	// Unanswered is called, concurrently, when the endpoint has not answered a batch for
 	// PatienceForAnswer, and again after each further PatienceForAnswer. batches is the number of
-	// unanswered batches, and after is the waiting time of one batch. Unanswered may be nil. Set
-	// it before the first Send.
-	Unanswered func(batches int, after time.Duration)
+	// all unanswered batches, and waited is how long this batch has waited. Unanswered may be
+	// nil. Set it before the first Send.
+	Unanswered func(batches int, waited time.Duration)
 	// Final reports whether an error is permanent, so that a retry cannot help. After such an
 	// error the other batches are not tried again either. Final may be nil. Set it before the
 	// first Send.
@@ -286,9 +286,9 @@ func (s *Sender) waiting(cause error) {
 
 // await watches a batch until the returned function is called. sent reports whether it is sent.
 func (s *Sender) await(sent func() bool) (done func()) {
-	return s.answers.await(sent, func(batches int, after time.Duration) {
+	return s.answers.await(sent, func(batches int, waited time.Duration) {
 		if s.Unanswered != nil {
-			s.Unanswered(batches, after)
+			s.Unanswered(batches, waited)
 		}
 	})
 }

@@ -171,8 +171,8 @@ func TestZstdBad(t *testing.T) {
 		data[len(data)-1] ^= 1
 		return data
 	}))
-	// Compressed bytes after the content: a few bytes are kept for the next frame, where they
-	// are not valid zstd data. Many bytes are refused at once.
+	// Bytes after the zstd data of the frame: if they are few, the reader finds them only in the
+	// next frame, as invalid zstd data. If they are many, it finds them at once.
 	f(dynamic.ErrCorrupt, 2, at(2, func(_, data []byte) []byte { return append(data, "junk"...) }))
 	f(dynamic.ErrCorrupt, 1, at(2, func(_, data []byte) []byte { return append(data, make([]byte, 5000)...) }))
 	// A window of 16 MiB.
