@@ -356,7 +356,7 @@ type tablePiece struct {
 // its own memory.
 const maxPiece = 16 << 10
 
-// cut returns n bytes of the column from offset at. at must increase from call to call.
+// cut returns column[at:at+n]. Each call must have a larger offset at than the call before it.
 // copied is the size of the piece that cut copied from the column, or 0 if it copied nothing.
 func (p *tablePiece) cut(column []byte, at, n int) (text string, copied int) {
 	i := at - p.from

@@ -22,8 +22,8 @@ import (
 	"github.com/otelstef/stef/internal/fixtures"
 )
 
-// Repair claims that nothing is lost, or that the frames which it kept are undamaged, only if
-// checksums show it.
+// For a stream without checksums, repair says that changed bytes may have gone unnoticed. Only for
+// a stream with checksums, it says that nothing is lost.
 func TestRepairClaims(t *testing.T) {
 	plain, _ := mustRun(t, fixtures.Metrics(), "convert", "--quiet", "-", "-")
 	checked, _ := mustRun(t, fixtures.Metrics(), "convert", "--quiet", "--checksums", "-", "-")
