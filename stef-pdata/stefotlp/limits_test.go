@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"io"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -405,11 +406,12 @@ func TestMessagesAreNotKept(t *testing.T) {
 }
 
 // Containers whose values take far more memory than their bytes in a message do not fill the memory
-// of an encoder.
+// of an encoder, even if one message has all of them.
 func TestMemoryOfContainers(t *testing.T) {
 	w, err := otelstef.NewLogsWriter(io.Discard, stef.WithDictBytes(1<<20))
 	require.NoError(t, err)
 	e := stefotlp.NewLogsEncoder(w)
+	var all []byte
 	for i := range 100 {
 		ld := plog.NewLogs()
 		rl := ld.ResourceLogs().AppendEmpty()
@@ -423,11 +425,40 @@ func TestMemoryOfContainers(t *testing.T) {
 		require.NoError(t, err)
 		require.Less(t, len(b), 100<<10)
 		require.NoError(t, e.EncodeOTLP(b))
+		all = append(all, b...)
 	}
-	var m runtime.MemStats
-	runtime.GC()
-	runtime.ReadMemStats(&m)
-	require.Less(t, m.HeapAlloc, uint64(64<<20))
+	f := func() {
+		t.Helper()
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		require.Less(t, m.HeapAlloc, uint64(64<<20))
+	}
+	f()
+	require.NoError(t, e.EncodeOTLP(all))
+	f()
 	require.NoError(t, w.Close())
 	runtime.KeepAlive(e)
+}
+
+// An encoder that forgets metrics within a message still distinguishes their bounds.
+func TestManyMetricsWithBounds(t *testing.T) {
+	md := pmetric.NewMetrics()
+	metrics := md.ResourceMetrics().AppendEmpty().ScopeMetrics().AppendEmpty().Metrics()
+	for i := range 40_000 {
+		m := metrics.AppendEmpty()
+		m.SetName(strconv.Itoa(i))
+		point := m.SetEmptyHistogram().DataPoints().AppendEmpty()
+		if i%5 == 0 { // the encoder forgets metrics before their bounds
+			point.ExplicitBounds().FromRaw([]float64{1})
+		}
+	}
+	b, err := new(pmetric.ProtoMarshaler).MarshalMetrics(md)
+	require.NoError(t, err)
+	s := signals[0]
+	want, err := s.encodePdata(t, b)
+	require.NoError(t, err)
+	got, err := s.encode(t, b)
+	require.NoError(t, err)
+	s.records(t, want, got)
 }

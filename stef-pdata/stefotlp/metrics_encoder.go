@@ -303,9 +303,6 @@ func (e *MetricsEncoder) withBounds(bounds []byte) error {
 		for at := 0; at < len(bounds); at += 8 {
 			e.floats = append(e.floats, float64At(bounds, at))
 		}
-		if e.variants.full() { // a message can have a variant for each point
-			e.variants.empty()
-		}
 		v := otelstef.NewMetric()
 		v.CopyFrom(base.value)
 		v.HistogramBounds().SetValues(e.floats)

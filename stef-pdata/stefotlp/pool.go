@@ -10,6 +10,7 @@ type pool[T any] struct {
 	byKey map[string]*pooled[T]
 	last  *pooled[T]
 	bytes int // total size of the keys and of the values, counted as for MaxItemBytes
+	added int // number of values that were added, also before the pool was emptied
 }
 
 type pooled[T any] struct {
@@ -21,14 +22,14 @@ type pooled[T any] struct {
 	unknown uint64 // unknown fields that were counted when the value was set
 
 	// The following fields are used only for metrics.
-	number int        // number of the metric in its pool
+	number int        // number of the metric, which no other metric of the stream has
 	held   int        // bytes of the metric, counted as for MaxItemBytes
 	bounds string     // last bounds of the points, as bytes
 	bound  *pooled[T] // the variant of the metric with the bounds in bounds
 }
 
 // Limits of a pool. A pool that exceeds a limit is emptied, so that the memory of an
-// encoder is bounded.
+// encoder is bounded. This can happen within a message, which can have very many values.
 const (
 	maxPooled      = 1 << 14
 	maxPooledBytes = 16 << 20
@@ -63,10 +64,14 @@ func (p *pool[T]) observe(e *pooled[T]) {
 // MaxItemBytes. It can be much larger than the key: an empty list element has 2 bytes in the key,
 // and about a hundred in memory.
 func (p *pool[T]) add(key []byte, value *T, size int) *pooled[T] {
+	if p.full() {
+		p.empty()
+	}
 	if p.byKey == nil {
 		p.byKey = map[string]*pooled[T]{}
 	}
-	e := &pooled[T]{key: string(key), value: value, number: len(p.byKey)}
+	e := &pooled[T]{key: string(key), value: value, number: p.added}
+	p.added++
 	p.byKey[e.key] = e
 	p.bytes += len(key) + size
 	p.observe(e)
@@ -75,4 +80,4 @@ func (p *pool[T]) add(key []byte, value *T, size int) *pooled[T] {
 
 func (p *pool[T]) full() bool { return len(p.byKey) > maxPooled || p.bytes > maxPooledBytes }
 
-func (p *pool[T]) empty() { *p = pool[T]{} }
+func (p *pool[T]) empty() { *p = pool[T]{added: p.added} }
