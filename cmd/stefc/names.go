@@ -89,9 +89,10 @@ var otherStyle = regexp.MustCompile(`_|^([A-Z][0-9]*){5,}$`)
 // otherCase warns of names of fields and enum values that are in snake case or in capitals, because
 // they become parts of Go names.
 func otherCase(path string, s *schema.Schema) (list idl.Diagnostics) {
-	warn := func(pos schema.Pos, name, what string, taken bool) {
+	// warn warns of a name. what says what it becomes in Go, and names has all names beside it.
+	warn := func(pos schema.Pos, name, what string, names map[string]bool) {
 		advice := "write " + mixedCaps(name)
-		if taken {
+		if names[mixedCaps(name)] {
 			advice = mixedCaps(name) + " is taken"
 		}
 		list = append(list, idl.Diagnostic{
@@ -100,18 +101,24 @@ func otherCase(path string, s *schema.Schema) (list idl.Diagnostics) {
 		})
 	}
 	for _, st := range s.Structs {
+		names := map[string]bool{}
+		for _, f := range st.Fields {
+			names[f.Name] = true
+		}
 		for _, f := range st.Fields {
 			if otherStyle.MatchString(f.Name) {
-				warn(f.Pos, f.Name, fmt.Sprintf("field %s has the setter Set%s", f.Name, upperFirst(f.Name)),
-					slices.ContainsFunc(st.Fields, func(other *schema.Field) bool { return other.Name == mixedCaps(f.Name) }))
+				warn(f.Pos, f.Name, fmt.Sprintf("field %s has the setter Set%s", f.Name, upperFirst(f.Name)), names)
 			}
 		}
 	}
 	for _, e := range s.Enums {
+		names := map[string]bool{}
+		for _, v := range e.Values {
+			names[v.Name] = true
+		}
 		for _, v := range e.Values {
 			if otherStyle.MatchString(v.Name) {
-				warn(v.Pos, v.Name, fmt.Sprintf("value %s of enum %s is the constant %s%s", v.Name, e.Name, e.Name, upperFirst(v.Name)),
-					slices.ContainsFunc(e.Values, func(other schema.EnumValue) bool { return other.Name == mixedCaps(v.Name) }))
+				warn(v.Pos, v.Name, fmt.Sprintf("value %s of enum %s is the constant %s%s", v.Name, e.Name, e.Name, upperFirst(v.Name)), names)
 			}
 		}
 	}

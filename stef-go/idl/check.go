@@ -54,6 +54,9 @@ func check(s *schema.Schema, places places, list *reports) {
 		return
 	}
 	c.size()
+	if list.failed() { // portability would take long for a root that is too large
+		return
+	}
 	c.unused()
 	c.portability()
 }
@@ -118,7 +121,7 @@ func (c *checker) link(t *schema.Type, inList bool) {
 	}
 	d, ok := c.names[t.Name]
 	switch {
-	case !ok && inList && t.Name == "byte" && c.guess(t.Name) == "bytes":
+	case !ok && inList && t.Name == "byte" && !c.list.full() && c.guess(t.Name) == "bytes":
 		c.list.errorf(c.places[t].name, `unknown type "byte": write "bytes" in place of "[]byte"`)
 	case !ok:
 		c.list.errorf(c.places[t].name, "unknown type %s%s", quoted(t.Name), c.suggestion(t.Name))

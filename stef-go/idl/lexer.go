@@ -30,13 +30,15 @@ type lexer struct {
 	quoteLine int
 	// generic is the last line with a '<', or 0 if there is none.
 	generic int
+	// unclosed is an offset after which no block comment ends.
+	unclosed int
 	// separated names the elements that white space separates in this part of the file,
 	// for messages.
 	separated string
 }
 
 func newLexer(src []byte, list *reports) *lexer {
-	return &lexer{src: src, pos: schema.Pos{Line: 1, Column: 1}, list: list, fresh: true, separated: "definitions"}
+	return &lexer{src: src, pos: schema.Pos{Line: 1, Column: 1}, list: list, fresh: true, unclosed: len(src), separated: "definitions"}
 }
 
 // commentBlock is a run of comments, each alone on its line, without a blank
@@ -177,8 +179,7 @@ func (l *lexer) slash() {
 		return
 	}
 	if !l.at('/') {
-		line := l.src[bytes.LastIndexByte(l.src[:l.offset], '\n')+1 : l.offset]
-		if bytes.HasPrefix(bytes.TrimSpace(line), []byte("package ")) {
+		if bytes.HasPrefix(l.before(), []byte("package ")) {
 			l.list.errorf(at, "the names of a package have dots between them, such as com.example.shop")
 			return
 		}
@@ -204,8 +205,13 @@ func (l *lexer) slash() {
 // skipBlock skips a block comment up to its end, if it has one: its text must not
 // cause more errors.
 func (l *lexer) skipBlock() {
+	if l.offset >= l.unclosed {
+		l.advance()
+		return
+	}
 	length := bytes.Index(l.src[l.offset:], []byte("*/"))
 	if length < 0 {
+		l.unclosed = l.offset
 		l.advance()
 		return
 	}

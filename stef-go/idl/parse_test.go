@@ -4,6 +4,7 @@
 package idl_test
 
 import (
+	"fmt"
 	"os"
 	"reflect"
 	"strings"
@@ -155,11 +156,34 @@ func TestSourceTooLarge(t *testing.T) {
 
 // TestLongLineOfErrors takes minutes if each error scans the whole line.
 func TestLongLineOfErrors(t *testing.T) {
-	for _, wrong := range []string{"-", ",", "\"", "=`"} {
+	for _, wrong := range []string{"-", ",", "\"", "=`", "/ ", "/*"} {
 		src := "package a\nstruct R root { A bool " + strings.Repeat(wrong, 1<<18)
 		_, err := idl.Parse("a.stef", []byte(src))
 		require.ErrorContains(t, err, "a.stef:2:")
 	}
+}
+
+// TestLargeWrongSchema takes minutes if each error, or each struct of a root that is too large, scans
+// the other definitions.
+func TestLargeWrongSchema(t *testing.T) {
+	f := func(want, begin string, part func(i int) string) {
+		t.Helper()
+		src := []byte("package a\n" + begin)
+		for i := 1; len(src) < idl.MaxSourceBytes-100; i++ {
+			src = append(src, part(i)...)
+		}
+		_, err := idl.Parse("a.stef", src)
+		require.ErrorContains(t, err, want)
+	}
+	f(`a.stef:3:16: unknown type "byte": write "bytes" in place of "[]byte"`, "", func(i int) string { return fmt.Sprintf("enum E%d {}\nstruct S%d {B []byte}\n", i, i) })
+	f(`a.stef:3:1: enum value "V1" has no number: write "V1 = 0"`, "enum E {\n", func(i int) string { return fmt.Sprintf("V%d\n", i) })
+	f("structs and oneofs, the limit is 1024", "struct R root {F S1}\n", func(i int) string {
+		const last = 20_000
+		if i > last {
+			return "//\n"
+		}
+		return fmt.Sprintf("struct S%d dict(S%d) {F S%d optional}\n", i, i, min(i+1, last))
+	})
 }
 
 func TestErrorIsOneLineEach(t *testing.T) {

@@ -483,8 +483,10 @@ func (p *parser) enumDef(keyword, name token) bool {
 		}
 		if p.tok.kind == "}" || p.tok.kind == identifier || p.tok.first {
 			next := uint64(0)
-			for _, v := range e.Values {
-				next = max(next, v.Value+1)
+			if !p.list.full() {
+				for _, v := range e.Values {
+					next = max(next, v.Value+1)
+				}
 			}
 			e.Values = append(e.Values, schema.EnumValue{Name: name.text, Value: next, Pos: name.pos})
 			return p.fail(name.span, "enum value %s has no number: write \"%s = %d\"", quoted(name.text), name.text, next)
