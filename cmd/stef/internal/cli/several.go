@@ -175,6 +175,7 @@ func (c *conversion) severalBySignal(env *Env, o convert.Options, inNames []stri
 	}
 	skipped := uint64(0)
 	var told convert.Result // notes without repetitions: each file was read once for each signal
+	noted := map[string]bool{}
 	for _, m := range all {
 		for _, f := range m.res.Ignored {
 			if !slices.Contains(told.Ignored, f) {
@@ -182,16 +183,17 @@ func (c *conversion) severalBySignal(env *Env, o convert.Options, inNames []stri
 			}
 		}
 		for _, f := range m.res.Files {
-			if !slices.ContainsFunc(told.Files, func(other error) bool { return other.Error() == f.Error() }) {
+			if text := f.Error(); !noted[text] {
+				noted[text] = true
 				told.Files = append(told.Files, f)
 			}
 		}
 		m.res.Ignored, m.res.Files = nil, nil
 		skipped += m.res.Skipped
 	}
-	told.Files = slices.DeleteFunc(slices.Clone(told.Files), func(f error) bool { // notes about signals that a truncated file does not contain
+	told.Files = slices.DeleteFunc(told.Files, func(f error) bool { // notes about signals that a truncated file does not contain
 		base, ok := strings.CutSuffix(f.Error(), convert.NothingConverted)
-		return ok && slices.ContainsFunc(told.Files, func(other error) bool { return other.Error() == base+convert.BeginConverted })
+		return ok && noted[base+convert.BeginConverted]
 	})
 	if !c.quiet && len(written) > 0 {
 		compared := ""
