@@ -149,7 +149,8 @@ func WithRetry(r RetryConfig) Option {
 }
 
 // WithGRPCConn sets the connection to use. The caller closes it. With this option, options
-// about the address, transport security and dialing have no effect.
+// about the address, transport security, dialing and the compression of OTLP requests have no
+// effect: set grpc.WithDefaultCallOptions(grpc.UseCompressor("gzip")) on the connection instead.
 func WithGRPCConn(conn *grpc.ClientConn) Option {
 	return endpointOption(func(c *settings.Endpoint) error {
 		if conn == nil {
@@ -179,7 +180,7 @@ func WithOTLPFallback(on bool) Option {
 }
 
 // WithOTLPCompressor sets the compression of OTLP requests: "gzip" or "none", the
-// default.
+// default. It has no effect with WithGRPCConn.
 func WithOTLPCompressor(name string) Option {
 	return endpointOption(func(c *settings.Endpoint) error {
 		switch name {
