@@ -341,7 +341,9 @@ func (f *follower[T]) visit(c candidate, listed map[string]bool) {
 	}
 	t := f.open[c.key]
 	if t != nil && !f.same(t, c) {
-		f.lost(c.key, t)
+		if f.lost(c.key, t); f.stopping() {
+			return // the file may still be open
+		}
 		t = nil
 	}
 	if t == nil {

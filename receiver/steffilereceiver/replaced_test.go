@@ -299,6 +299,30 @@ func TestFrameWithoutRecords(t *testing.T) {
 	require.Zero(t, r.finished(damaged))
 }
 
+// A shutdown while the receiver reads a replaced file to its end closes the file.
+func TestShutdownClosesReplacedFile(t *testing.T) {
+	dir := t.TempDir()
+	name := filepath.Join(dir, "x.stef")
+	var full atomic.Bool
+	to := &collected{t: t, answer: func(context.Context, plog.Logs) error {
+		if full.Load() {
+			return errors.New("full")
+		}
+		return nil
+	}}
+	file := growing(t, name, otelstef.CompactLogs())
+	file.put(numbered(1, 10))
+	r := start(t, testConfig(dir, func(c *Config) { c.SettleTime = time.Hour }), to, nil)
+	to.requireOnce(10)
+	full.Store(true)
+	other := compactFile(t, [2]uint64{21, 30})
+	appear(t, name, other)
+	file.put(numbered(11, 20))
+	require.Eventually(t, func() bool { return r.sum("otelcol_receiver_steffile_retries") > 0 }, time.Minute, time.Millisecond)
+	r.stop()
+	require.Zero(t, r.sum("otelcol_receiver_steffile_files_open"))
+}
+
 // A program renames its files in a chain. The receiver recognises each file, and does not count it
 // as removed.
 func TestRenamedInAChain(t *testing.T) {
