@@ -216,13 +216,12 @@ func (p *plan) printMultimapCommon(pr *printer, m *schema.Multimap, k, v part) {
 	pr.P("func (m *%s) Reset() { m.SetLen(0) }", n)
 	pr.P("")
 	pr.P("// CopyFrom replaces the pairs of m by copies of those of src.%s", p.sharedKept(multimapType(m)))
-	p.unshareHint(pr, multimapType(m), "m")
-	pr.P("func (m *%s) CopyFrom(src *%s) {", n, n)
+	p.printCopyFrom(pr, multimapType(m), "m")
 	pr.P("m.SetLen(len(src.pairs))")
 	pr.P("for i, p := range src.pairs {")
 	for _, part := range parts {
 		if part.class == classNode {
-			pr.P("m.pairs[i].%s.CopyFrom(&p.%s)", part.priv, part.priv)
+			pr.P("m.pairs[i].%s.%s(&p.%s)", part.priv, p.copyMethod(part.t), part.priv)
 		} else {
 			pr.P("m.Set%s(i, p.%s)", part.name, part.priv)
 		}

@@ -40,7 +40,7 @@ var internal = map[string]bool{
 	"typ": true, "sent": true, "num": true, "str": true, "box": true, "head": true, "dict": true,
 	"init": true, "clear": true, "markAll": true, "clean": true, "freeze": true, "markDiff": true,
 	"share": true, "edit": true, "hash": true, "size": true, "open": true,
-	"json": true, "register": true, "encodeFields": true, "decodeFields": true,
+	"json": true, "register": true, "copyFrom": true, "encodeFields": true, "decodeFields": true,
 }
 
 func fieldName(name string) string {

@@ -300,14 +300,13 @@ func (p *plan) printOneofCommon(pr *printer, s *schema.Struct, fields []*field, 
 	pr.P("func (v *%s) Reset() { v.SetType(%sTypeNone) }", n, n)
 	pr.P("")
 	pr.P("// CopyFrom copies the value of src to v.%s", p.sharedKept(structType(s)))
-	p.unshareHint(pr, structType(s), "v")
-	pr.P("func (v *%s) CopyFrom(src *%s) {", n, n)
+	p.printCopyFrom(pr, structType(s), "v")
 	pr.P("switch src.typ {")
 	pr.P("case %sTypeNone:\nv.SetType(%sTypeNone)", n, n)
 	for _, f := range fields {
 		pr.P("case %s:", f.bit)
 		if f.class == classNode {
-			pr.P("v.Set%s().CopyFrom(%s)", f.name, view(f.t, "&"+slot(f, "src")))
+			pr.P("%s", p.copyAdded(f.t, "v.Set"+f.name+"()", slot(f, "v"), "&"+slot(f, "src")))
 		} else {
 			pr.P("v.Set%s(%s)", f.name, fromSlot(f.t, slot(f, "src")))
 		}

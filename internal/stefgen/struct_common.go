@@ -89,16 +89,14 @@ func (p *plan) printStructClear(pr *printer, s *schema.Struct, fields []*field) 
 	pr.P("var initial%s = New%s()", name, name)
 	pr.P("")
 	pr.P("// Reset sets the initial value.")
-	pr.P("func (s *%s) Reset() { s.CopyFrom(initial%s) }", name, name)
+	pr.P("func (s *%s) Reset() { s.%s(initial%s) }", name, p.copyMethod(structType(s)), name)
 }
 
 func (p *plan) printStructCopy(pr *printer, s *schema.Struct, fields []*field) {
 	name := s.Name
 	pr.P("")
-	pr.P("// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be")
-	pr.P("// copied to a part of itself, nor a part to the whole value: copy it to a new value first.")
-	p.unshareHint(pr, structType(s), "s")
-	pr.P("func (s *%s) CopyFrom(src *%s) {", name, name)
+	pr.P("// CopyFrom copies the value of src to s. Shared values are shared, not copied.")
+	p.printCopyFrom(pr, structType(s), "s")
 	// In a zero value these pointers are nil. Check only one pointer, because init sets all of them.
 	if i := slices.IndexFunc(fields, func(f *field) bool { return f.class == classShared && f.present == "" }); i >= 0 {
 		pr.P("stefrt.NotZero(src.%s == nil, %q)", fields[i].priv, name)
@@ -159,16 +157,12 @@ func (p *plan) printStructMarkAll(pr *printer, s *schema.Struct, fields []*field
 func (p *plan) printCopy(pr *printer, f *field) {
 	switch {
 	case f.class == classNode && f.present != "":
-		src := "&src." + f.priv
-		if f.lazy {
-			src = "src." + f.priv
-		}
-		pr.P("if src.Has%s() {\ns.Add%s().CopyFrom(%s)\n} else {\ns.Unset%s()\n}", f.name, f.name, view(f.t, src), f.name)
+		pr.P("if src.Has%s() {\n%s\n} else {\ns.Unset%s()\n}", f.name, p.copyAdded(f.t, "s.Add"+f.name+"()", "s."+f.priv, f.ref("src")), f.name)
 	case f.class == classNode:
-		pr.P("s.%s.CopyFrom(&src.%s)", f.priv, f.priv)
+		pr.P("s.%s.%s(&src.%s)", f.priv, p.copyMethod(f.t), f.priv)
 	case f.class == classShared:
-		copied := fmt.Sprintf("if src.%s.node.Frozen() {\ns.Set%s(src.%s)\n} else {\ns.Edit%s().CopyFrom(src.%s)\n}",
-			f.priv, f.name, f.priv, f.name, f.priv)
+		copied := fmt.Sprintf("if src.%s.node.Frozen() {\ns.Set%s(src.%s)\n} else {\ns.Edit%s().%s(src.%s)\n}",
+			f.priv, f.name, f.priv, f.name, p.copyMethod(f.t), f.priv)
 		if f.present != "" {
 			pr.P("if src.Has%s() {\n%s\n} else {\ns.Unset%s()\n}", f.name, copied, f.name)
 			return
@@ -190,9 +184,9 @@ func (p *plan) printCopyAbsent(pr *printer, f *field) {
 	var statement string
 	switch {
 	case f.lazy:
-		statement = fmt.Sprintf("if src.%s != nil {\ns.Add%s().CopyFrom(%s)\ns.Unset%s()\n}", f.priv, f.name, view(f.t, "src."+f.priv), f.name)
+		statement = fmt.Sprintf("if src.%s != nil {\n%s\ns.Unset%s()\n}", f.priv, p.copyAdded(f.t, "s.Add"+f.name+"()", "s."+f.priv, "src."+f.priv), f.name)
 	case f.class == classNode:
-		statement = fmt.Sprintf("s.%s.CopyFrom(&src.%s)", f.priv, f.priv)
+		statement = fmt.Sprintf("s.%s.%s(&src.%s)", f.priv, p.copyMethod(f.t), f.priv)
 	case f.class == classShared:
 		statement = fmt.Sprintf("if src.%s.node.Frozen() {\ns.%s = src.%s\n}", f.priv, f.priv, f.priv)
 	default:
@@ -346,6 +340,7 @@ func (p *plan) printOptionalDiff(pr *printer, f *field, differ string) {
 // printSharing prints the methods for values of a dictionary struct that records share: freeze
 // and share make a value shared, edit returns a copy of a shared value that can be changed.
 func (p *plan) printSharing(pr *printer, s *schema.Struct, fields []*field) {
+	copyMethod := p.copyMethod(structType(s))
 	pr.P("")
 	pr.P("// freeze makes s shared.")
 	pr.P("func (s *%s) freeze() {", s.Name)
@@ -362,12 +357,12 @@ func (p *plan) printSharing(pr *printer, s *schema.Struct, fields []*field) {
 	pr.P("stefrt.NotNil(s == nil, %q)", s.Name)
 	pr.P("if s.node.Frozen() {\nuser.Inherit(&s.node)\nreturn s\n}")
 	pr.P("v := s")
-	pr.P("if !s.node.Free() {\nv = New%s()\nv.CopyFrom(s)\n}", s.Name)
+	pr.P("if !s.node.Free() {\nv = New%s()\nv.%s(s)\n}", s.Name, copyMethod)
 	pr.P("user.Inherit(&v.node)")
 	pr.P("v.freeze()\nreturn v\n}")
 	pr.P("")
 	pr.P("// edit returns s, or a copy that is part of a record if s is shared.")
 	pr.P("func (s *%s) edit(parent *stefrt.Node, bit uint64) *%s {", s.Name, s.Name)
 	pr.P("if !s.node.Frozen() {\nreturn s\n}")
-	pr.P("v := New%s()\nv.CopyFrom(s)\nv.clean()\nv.node.Init(parent, bit)\nreturn v\n}", s.Name)
+	pr.P("v := New%s()\nv.%s(s)\nv.clean()\nv.node.Init(parent, bit)\nreturn v\n}", s.Name, copyMethod)
 }

@@ -175,7 +175,7 @@ func (p *plan) printMultimapLookup(pr *printer, n string, k, v part) {
 	pr.P("for to, p := range m.pairs[j:] {")
 	for _, part := range []part{k, v} {
 		if part.class == classNode {
-			pr.P("m.pairs[i+to].%s.CopyFrom(&p.%s)", part.priv, part.priv)
+			pr.P("m.pairs[i+to].%s.%s(&p.%s)", part.priv, p.copyMethod(part.t), part.priv)
 		} else {
 			pr.P("m.Set%s(i+to, p.%s)", part.name, part.priv)
 		}

@@ -28,11 +28,6 @@ func (p *plan) sharedKept(t *schema.Type) string {
 	return ""
 }
 
-// unshareHint prints the end of the comment of CopyFrom.
-func (p *plan) unshareHint(pr *printer, t *schema.Type, recv string) {
-	pr.If(holdsShared(t), "//\n// Call Unshare before a goroutine with another writer gets "+recv+".")
-}
-
 // printUnshare prints the method Unshare of a type that can contain shared values. body
 // prints its statements.
 func (p *plan) printUnshare(pr *printer, t *schema.Type, recv string, body func()) {

@@ -53,8 +53,12 @@ func (a *Of[T]) Delete(i, j int) { a.array().Delete(i, j) }
 
 // CopyFrom makes the array equal to src. It does not copy shared values in the elements: both
 // arrays refer to them. Call Unshare of each element, if it has that method, before a goroutine
-// with another writer gets the array.
-func (a *Of[T]) CopyFrom(src *Of[T]) { a.array().CopyFrom(src.array()) }
+// with another writer gets the array. CopyFrom panics if one of the arrays is part of the other: copy
+// the value that contains src to a new value first.
+func (a *Of[T]) CopyFrom(src *Of[T]) {
+	a.array().RefuseNested(src.array())
+	a.array().CopyFrom(src.array())
+}
 
 // Equal reports whether both arrays have equal elements in the same order.
 func (a *Of[T]) Equal(o *Of[T]) bool { return a.array().Equal(o.array()) }

@@ -330,7 +330,13 @@ func (v *AnyValue) clear() {
 func (v *AnyValue) Reset() { v.SetType(AnyValueTypeNone) }
 
 // CopyFrom copies the value of src to v.
+// It panics if one of the values is part of the other: copy src to a new value first.
 func (v *AnyValue) CopyFrom(src *AnyValue) {
+	stefrt.RefuseNested(&v.node, &src.node)
+	v.copyFrom(src)
+}
+
+func (v *AnyValue) copyFrom(src *AnyValue) {
 	switch src.typ {
 	case AnyValueTypeNone:
 		v.SetType(AnyValueTypeNone)
@@ -343,9 +349,10 @@ func (v *AnyValue) CopyFrom(src *AnyValue) {
 	case AnyValueTypeFloat64:
 		v.SetFloat64(math.Float64frombits(src.num))
 	case AnyValueTypeArray:
-		v.SetArray().CopyFrom((*list.Of[AnyValue])(&src.box.array))
+		v.SetArray()
+		v.box.array.CopyFrom(&src.box.array)
 	case AnyValueTypeKVList:
-		v.SetKVList().CopyFrom(&src.box.kvList)
+		v.SetKVList().copyFrom(&src.box.kvList)
 	case AnyValueTypeBytes:
 		v.SetBytes(src.box.bytes)
 	}

@@ -231,7 +231,7 @@ var anyValueElem stefrt.Elem[AnyValue]
 func init() {
 	anyValueElem = stefrt.Elem[AnyValue]{
 		Init: (*AnyValue).init, Clear: (*AnyValue).clear, Reset: (*AnyValue).Reset,
-		CopyFrom: (*AnyValue).CopyFrom, Equal: (*AnyValue).Equal, MarkAll: (*AnyValue).markAll,
+		CopyFrom: (*AnyValue).copyFrom, Equal: (*AnyValue).Equal, MarkAll: (*AnyValue).markAll,
 		Clean: (*AnyValue).clean, Hash: (*AnyValue).hash, Size: (*AnyValue).size,
 		MarkDiff: func(v, held *AnyValue) { v.markDiff(held) },
 	}

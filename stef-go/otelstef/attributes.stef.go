@@ -190,7 +190,7 @@ func (m *Attributes) Delete(i, j int) {
 	_ = m.pairs[i:j]
 	for to, p := range m.pairs[j:] {
 		m.SetKey(i+to, p.key)
-		m.pairs[i+to].value.CopyFrom(&p.value)
+		m.pairs[i+to].value.copyFrom(&p.value)
 	}
 	m.SetLen(len(m.pairs) - (j - i))
 }
@@ -245,7 +245,7 @@ func (m *Attributes) CopyFrom(src *Attributes) {
 	m.SetLen(len(src.pairs))
 	for i, p := range src.pairs {
 		m.SetKey(i, p.key)
-		m.pairs[i].value.CopyFrom(&p.value)
+		m.pairs[i].value.copyFrom(&p.value)
 	}
 }
 

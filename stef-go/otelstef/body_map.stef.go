@@ -192,7 +192,7 @@ func (m *BodyMap) Delete(i, j int) {
 	_ = m.pairs[i:j]
 	for to, p := range m.pairs[j:] {
 		m.SetKey(i+to, p.key)
-		m.pairs[i+to].value.CopyFrom(&p.value)
+		m.pairs[i+to].value.copyFrom(&p.value)
 	}
 	m.SetLen(len(m.pairs) - (j - i))
 }
@@ -243,11 +243,17 @@ func (m *BodyMap) clear() {
 func (m *BodyMap) Reset() { m.SetLen(0) }
 
 // CopyFrom replaces the pairs of m by copies of those of src.
+// It panics if one of the values is part of the other: copy src to a new value first.
 func (m *BodyMap) CopyFrom(src *BodyMap) {
+	stefrt.RefuseNested(&m.node, &src.node)
+	m.copyFrom(src)
+}
+
+func (m *BodyMap) copyFrom(src *BodyMap) {
 	m.SetLen(len(src.pairs))
 	for i, p := range src.pairs {
 		m.SetKey(i, p.key)
-		m.pairs[i].value.CopyFrom(&p.value)
+		m.pairs[i].value.copyFrom(&p.value)
 	}
 }
 

@@ -94,8 +94,7 @@ var initialBodyTemplate = NewBodyTemplate()
 // Reset sets the initial value.
 func (s *BodyTemplate) Reset() { s.CopyFrom(initialBodyTemplate) }
 
-// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
-// copied to a part of itself, nor a part to the whole value: copy it to a new value first.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
 func (s *BodyTemplate) CopyFrom(src *BodyTemplate) {
 	s.SetTemplate(src.template)
 	s.params.CopyFrom(&src.params)

@@ -331,7 +331,13 @@ func (v *BodyValue) clear() {
 func (v *BodyValue) Reset() { v.SetType(BodyValueTypeNone) }
 
 // CopyFrom copies the value of src to v.
+// It panics if one of the values is part of the other: copy src to a new value first.
 func (v *BodyValue) CopyFrom(src *BodyValue) {
+	stefrt.RefuseNested(&v.node, &src.node)
+	v.copyFrom(src)
+}
+
+func (v *BodyValue) copyFrom(src *BodyValue) {
 	switch src.typ {
 	case BodyValueTypeNone:
 		v.SetType(BodyValueTypeNone)
@@ -344,9 +350,10 @@ func (v *BodyValue) CopyFrom(src *BodyValue) {
 	case BodyValueTypeFloat64:
 		v.SetFloat64(math.Float64frombits(src.num))
 	case BodyValueTypeArray:
-		v.SetArray().CopyFrom((*list.Of[BodyValue])(&src.box.array))
+		v.SetArray()
+		v.box.array.CopyFrom(&src.box.array)
 	case BodyValueTypeMap:
-		v.SetMap().CopyFrom(&src.box.mapField)
+		v.SetMap().copyFrom(&src.box.mapField)
 	case BodyValueTypeBytes:
 		v.SetBytes(src.box.bytes)
 	}

@@ -160,7 +160,7 @@ var bodyValueElem stefrt.Elem[BodyValue]
 func init() {
 	bodyValueElem = stefrt.Elem[BodyValue]{
 		Init: (*BodyValue).init, Clear: (*BodyValue).clear, Reset: (*BodyValue).Reset,
-		CopyFrom: (*BodyValue).CopyFrom, Equal: (*BodyValue).Equal, MarkAll: (*BodyValue).markAll,
+		CopyFrom: (*BodyValue).copyFrom, Equal: (*BodyValue).Equal, MarkAll: (*BodyValue).markAll,
 	}
 }
 

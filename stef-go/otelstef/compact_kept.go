@@ -44,7 +44,7 @@ func (k *keptMetrics) copyAttributes(dst, src *Attributes) {
 		if v := dst.Value(i); p.value.typ > k.fields.AnyValue {
 			v.SetType(AnyValueTypeNone)
 		} else {
-			v.CopyFrom(&p.value)
+			v.copyFrom(&p.value)
 		}
 	}
 }

@@ -118,8 +118,7 @@ var initialCompactLog = NewCompactLog()
 // Reset sets the initial value.
 func (s *CompactLog) Reset() { s.CopyFrom(initialCompactLog) }
 
-// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
-// copied to a part of itself, nor a part to the whole value: copy it to a new value first.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
 func (s *CompactLog) CopyFrom(src *CompactLog) {
 	s.SetTraceHigh(src.traceHigh)
 	s.SetTraceLow(src.traceLow)

@@ -139,8 +139,7 @@ var initialCompactPoint = NewCompactPoint()
 // Reset sets the initial value.
 func (s *CompactPoint) Reset() { s.CopyFrom(initialCompactPoint) }
 
-// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
-// copied to a part of itself, nor a part to the whole value: copy it to a new value first.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
 func (s *CompactPoint) CopyFrom(src *CompactPoint) {
 	s.SetTime(src.time)
 	s.SetStart(src.start)

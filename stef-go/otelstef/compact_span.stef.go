@@ -178,8 +178,7 @@ var initialCompactSpan = NewCompactSpan()
 // Reset sets the initial value.
 func (s *CompactSpan) Reset() { s.CopyFrom(initialCompactSpan) }
 
-// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
-// copied to a part of itself, nor a part to the whole value: copy it to a new value first.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
 func (s *CompactSpan) CopyFrom(src *CompactSpan) {
 	s.SetTrace(src.trace)
 	s.SetTraceHigh(src.traceHigh)

@@ -108,8 +108,7 @@ var initialEntityRef = NewEntityRef()
 // Reset sets the initial value.
 func (s *EntityRef) Reset() { s.CopyFrom(initialEntityRef) }
 
-// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
-// copied to a part of itself, nor a part to the whole value: copy it to a new value first.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
 func (s *EntityRef) CopyFrom(src *EntityRef) {
 	s.SetSchemaURL(src.schemaURL)
 	s.SetType(src.typeField)

@@ -64,8 +64,7 @@ var initialEnvelope = NewEnvelope()
 // Reset sets the initial value.
 func (s *Envelope) Reset() { s.CopyFrom(initialEnvelope) }
 
-// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
-// copied to a part of itself, nor a part to the whole value: copy it to a new value first.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
 func (s *Envelope) CopyFrom(src *Envelope) { s.attributes.CopyFrom(&src.attributes) }
 
 // Equal reports whether s and o have the same value; floats are compared bit by bit.

@@ -110,8 +110,7 @@ var initialEvent = NewEvent()
 // Reset sets the initial value.
 func (s *Event) Reset() { s.CopyFrom(initialEvent) }
 
-// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
-// copied to a part of itself, nor a part to the whole value: copy it to a new value first.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
 func (s *Event) CopyFrom(src *Event) {
 	s.SetName(src.name)
 	s.SetTimeUnixNano(src.timeUnixNano)

@@ -116,8 +116,7 @@ var initialExemplar = NewExemplar()
 // Reset sets the initial value.
 func (s *Exemplar) Reset() { s.CopyFrom(initialExemplar) }
 
-// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
-// copied to a part of itself, nor a part to the whole value: copy it to a new value first.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
 func (s *Exemplar) CopyFrom(src *Exemplar) {
 	s.SetTimestamp(src.timestamp)
 	s.value.CopyFrom(&src.value)

@@ -93,8 +93,7 @@ var initialExpHistogramBuckets = NewExpHistogramBuckets()
 // Reset sets the initial value.
 func (s *ExpHistogramBuckets) Reset() { s.CopyFrom(initialExpHistogramBuckets) }
 
-// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
-// copied to a part of itself, nor a part to the whole value: copy it to a new value first.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
 func (s *ExpHistogramBuckets) CopyFrom(src *ExpHistogramBuckets) {
 	s.SetOffset(src.offset)
 	s.bucketCounts.CopyFrom(&src.bucketCounts)

@@ -288,8 +288,7 @@ var initialExpHistogramValue = NewExpHistogramValue()
 // Reset sets the initial value.
 func (s *ExpHistogramValue) Reset() { s.CopyFrom(initialExpHistogramValue) }
 
-// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
-// copied to a part of itself, nor a part to the whole value: copy it to a new value first.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
 func (s *ExpHistogramValue) CopyFrom(src *ExpHistogramValue) {
 	s.SetCount(src.count)
 	s.SetOptionalSum(src.sum, src.HasSum())

@@ -222,8 +222,7 @@ var initialHistogramValue = NewHistogramValue()
 // Reset sets the initial value.
 func (s *HistogramValue) Reset() { s.CopyFrom(initialHistogramValue) }
 
-// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
-// copied to a part of itself, nor a part to the whole value: copy it to a new value first.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
 func (s *HistogramValue) CopyFrom(src *HistogramValue) {
 	s.SetCount(src.count)
 	s.SetOptionalSum(src.sum, src.HasSum())

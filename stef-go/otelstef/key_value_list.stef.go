@@ -170,7 +170,7 @@ func (m *KeyValueList) Delete(i, j int) {
 	_ = m.pairs[i:j]
 	for to, p := range m.pairs[j:] {
 		m.SetKey(i+to, p.key)
-		m.pairs[i+to].value.CopyFrom(&p.value)
+		m.pairs[i+to].value.copyFrom(&p.value)
 	}
 	m.SetLen(len(m.pairs) - (j - i))
 }
@@ -221,11 +221,17 @@ func (m *KeyValueList) clear() {
 func (m *KeyValueList) Reset() { m.SetLen(0) }
 
 // CopyFrom replaces the pairs of m by copies of those of src.
+// It panics if one of the values is part of the other: copy src to a new value first.
 func (m *KeyValueList) CopyFrom(src *KeyValueList) {
+	stefrt.RefuseNested(&m.node, &src.node)
+	m.copyFrom(src)
+}
+
+func (m *KeyValueList) copyFrom(src *KeyValueList) {
 	m.SetLen(len(src.pairs))
 	for i, p := range src.pairs {
 		m.SetKey(i, p.key)
-		m.pairs[i].value.CopyFrom(&p.value)
+		m.pairs[i].value.copyFrom(&p.value)
 	}
 }
 

@@ -139,8 +139,7 @@ var initialLink = NewLink()
 // Reset sets the initial value.
 func (s *Link) Reset() { s.CopyFrom(initialLink) }
 
-// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
-// copied to a part of itself, nor a part to the whole value: copy it to a new value first.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
 func (s *Link) CopyFrom(src *Link) {
 	s.SetTraceID(src.traceID)
 	s.SetSpanID(src.spanID)

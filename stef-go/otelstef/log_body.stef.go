@@ -214,7 +214,7 @@ func (v *LogBody) CopyFrom(src *LogBody) {
 	case LogBodyTypeString:
 		v.SetString(src.str)
 	case LogBodyTypeValue:
-		v.SetValue().CopyFrom(&src.box.value)
+		v.SetValue().copyFrom(&src.box.value)
 	case LogBodyTypeTemplate:
 		v.SetTemplate().CopyFrom(&src.box.template)
 	}

@@ -293,8 +293,7 @@ var initialLogRecord = NewLogRecord()
 // Reset sets the initial value.
 func (s *LogRecord) Reset() { s.CopyFrom(initialLogRecord) }
 
-// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
-// copied to a part of itself, nor a part to the whole value: copy it to a new value first.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
 func (s *LogRecord) CopyFrom(src *LogRecord) {
 	s.SetTime(src.time)
 	s.SetObservedTime(src.observedTime)

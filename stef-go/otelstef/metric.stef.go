@@ -166,8 +166,7 @@ var initialMetric = NewMetric()
 // Reset sets the initial value.
 func (s *Metric) Reset() { s.CopyFrom(initialMetric) }
 
-// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
-// copied to a part of itself, nor a part to the whole value: copy it to a new value first.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
 func (s *Metric) CopyFrom(src *Metric) {
 	s.SetName(src.name)
 	s.SetDescription(src.description)

@@ -203,8 +203,7 @@ var initialMetrics = NewMetrics()
 // Reset sets the initial value.
 func (s *Metrics) Reset() { s.CopyFrom(initialMetrics) }
 
-// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
-// copied to a part of itself, nor a part to the whole value: copy it to a new value first.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
 //
 // Call Unshare before a goroutine with another writer gets s.
 func (s *Metrics) CopyFrom(src *Metrics) {

@@ -82,8 +82,7 @@ var initialQuantileValue = NewQuantileValue()
 // Reset sets the initial value.
 func (s *QuantileValue) Reset() { s.CopyFrom(initialQuantileValue) }
 
-// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
-// copied to a part of itself, nor a part to the whole value: copy it to a new value first.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
 func (s *QuantileValue) CopyFrom(src *QuantileValue) {
 	s.SetQuantile(src.quantile)
 	s.SetValue(src.value)

@@ -107,8 +107,7 @@ var initialResource = NewResource()
 // Reset sets the initial value.
 func (s *Resource) Reset() { s.CopyFrom(initialResource) }
 
-// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
-// copied to a part of itself, nor a part to the whole value: copy it to a new value first.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
 func (s *Resource) CopyFrom(src *Resource) {
 	s.SetSchemaURL(src.schemaURL)
 	s.attributes.CopyFrom(&src.attributes)

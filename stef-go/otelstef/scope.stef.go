@@ -130,8 +130,7 @@ var initialScope = NewScope()
 // Reset sets the initial value.
 func (s *Scope) Reset() { s.CopyFrom(initialScope) }
 
-// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
-// copied to a part of itself, nor a part to the whole value: copy it to a new value first.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
 func (s *Scope) CopyFrom(src *Scope) {
 	s.SetName(src.name)
 	s.SetVersion(src.version)

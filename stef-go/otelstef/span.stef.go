@@ -265,8 +265,7 @@ var initialSpan = NewSpan()
 // Reset sets the initial value.
 func (s *Span) Reset() { s.CopyFrom(initialSpan) }
 
-// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
-// copied to a part of itself, nor a part to the whole value: copy it to a new value first.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
 func (s *Span) CopyFrom(src *Span) {
 	s.SetTraceID(src.traceID)
 	s.SetSpanID(src.spanID)

@@ -86,8 +86,7 @@ var initialSpanStatus = NewSpanStatus()
 // Reset sets the initial value.
 func (s *SpanStatus) Reset() { s.CopyFrom(initialSpanStatus) }
 
-// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
-// copied to a part of itself, nor a part to the whole value: copy it to a new value first.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
 func (s *SpanStatus) CopyFrom(src *SpanStatus) {
 	s.SetMessage(src.message)
 	s.SetCode(src.code)

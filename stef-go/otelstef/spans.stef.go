@@ -196,8 +196,7 @@ var initialSpans = NewSpans()
 // Reset sets the initial value.
 func (s *Spans) Reset() { s.CopyFrom(initialSpans) }
 
-// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
-// copied to a part of itself, nor a part to the whole value: copy it to a new value first.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
 //
 // Call Unshare before a goroutine with another writer gets s.
 func (s *Spans) CopyFrom(src *Spans) {

@@ -110,8 +110,7 @@ var initialSummaryValue = NewSummaryValue()
 // Reset sets the initial value.
 func (s *SummaryValue) Reset() { s.CopyFrom(initialSummaryValue) }
 
-// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
-// copied to a part of itself, nor a part to the whole value: copy it to a new value first.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
 func (s *SummaryValue) CopyFrom(src *SummaryValue) {
 	s.SetCount(src.count)
 	s.SetSum(src.sum)

@@ -154,6 +154,24 @@ func (n *Node) top() *Node {
 	return n
 }
 
+// RefuseNested panics if one of two values is part of the other: a copy between them would change
+// its source.
+func RefuseNested(dst, src *Node) {
+	if dst.inside(src) || src.inside(dst) {
+		panic("stef: CopyFrom between a value and a part of itself; copy the source to a new value first, and copy from there")
+	}
+}
+
+// inside reports whether n is part of o. Nothing contains a shared value: all its holders share it.
+func (n *Node) inside(o *Node) bool {
+	for n = n.parent; n != nil; n = n.parent {
+		if n == o {
+			return true
+		}
+	}
+	return false
+}
+
 // SetOversize sets or clears the result of Oversize, from any value of a record.
 func (n *Node) SetOversize(over bool) {
 	if n = n.top(); n != nil {

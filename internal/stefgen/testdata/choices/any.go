@@ -685,17 +685,23 @@ func (v *Any) CopyFrom(src *Any) {
 	case AnyTypeTags:
 		v.SetTags().CopyFrom(&src.box.tags)
 	case AnyTypePoints:
-		v.SetPoints().CopyFrom((*list.Of[Point])(&src.box.points))
+		v.SetPoints()
+		v.box.points.CopyFrom(&src.box.points)
 	case AnyTypeLongs:
-		v.SetLongs().CopyFrom((*list.Values[int64])(&src.box.longs))
+		v.SetLongs()
+		v.box.longs.CopyFrom(&src.box.longs)
 	case AnyTypeDoubles:
-		v.SetDoubles().CopyFrom((*list.Floats)(&src.box.doubles))
+		v.SetDoubles()
+		v.box.doubles.CopyFrom(&src.box.doubles)
 	case AnyTypeRaws:
-		v.SetRaws().CopyFrom((*list.Bytes)(&src.box.raws))
+		v.SetRaws()
+		v.box.raws.CopyFrom(&src.box.raws)
 	case AnyTypeOnes:
-		v.SetOnes().CopyFrom((*list.Of[One])(&src.box.ones))
+		v.SetOnes()
+		v.box.ones.CopyFrom(&src.box.ones)
 	case AnyTypeTagLists:
-		v.SetTagLists().CopyFrom((*list.Of[Tags])(&src.box.tagLists))
+		v.SetTagLists()
+		v.box.tagLists.CopyFrom(&src.box.tagLists)
 	}
 }
 

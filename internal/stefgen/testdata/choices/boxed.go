@@ -216,7 +216,8 @@ func (v *Boxed) CopyFrom(src *Boxed) {
 	case BoxedTypeB:
 		v.SetB().CopyFrom(&src.box.b)
 	case BoxedTypeC:
-		v.SetC().CopyFrom((*list.Values[uint64])(&src.box.c))
+		v.SetC()
+		v.box.c.CopyFrom(&src.box.c)
 	}
 }
 

@@ -142,8 +142,7 @@ var initialPoint = NewPoint()
 // Reset sets the initial value.
 func (s *Point) Reset() { s.CopyFrom(initialPoint) }
 
-// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
-// copied to a part of itself, nor a part to the whole value: copy it to a new value first.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
 func (s *Point) CopyFrom(src *Point) {
 	s.SetX(src.x)
 	s.SetOptionalY(src.y, src.HasY())

@@ -88,8 +88,7 @@ var initialShared = NewShared()
 // Reset sets the initial value.
 func (s *Shared) Reset() { s.CopyFrom(initialShared) }
 
-// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
-// copied to a part of itself, nor a part to the whole value: copy it to a new value first.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
 func (s *Shared) CopyFrom(src *Shared) {
 	s.any.CopyFrom(&src.any)
 	s.numbers.CopyFrom(&src.numbers)

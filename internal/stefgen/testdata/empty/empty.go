@@ -48,8 +48,7 @@ var initialEmpty = NewEmpty()
 // Reset sets the initial value.
 func (s *Empty) Reset() { s.CopyFrom(initialEmpty) }
 
-// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
-// copied to a part of itself, nor a part to the whole value: copy it to a new value first.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
 func (s *Empty) CopyFrom(src *Empty) {
 }
 

@@ -49,8 +49,7 @@ var initialUnit = NewUnit()
 // Reset sets the initial value.
 func (s *Unit) Reset() { s.CopyFrom(initialUnit) }
 
-// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
-// copied to a part of itself, nor a part to the whole value: copy it to a new value first.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
 func (s *Unit) CopyFrom(src *Unit) {
 }
 

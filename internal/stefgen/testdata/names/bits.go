@@ -218,7 +218,8 @@ func (v *Bits) CopyFrom(src *Bits) {
 	case BitsTypeOpen:
 		v.SetOpen(src.box.openField)
 	case BitsTypeSize:
-		v.SetSize().CopyFrom((*list.Values[uint64])(&src.box.sizeField))
+		v.SetSize()
+		v.box.sizeField.CopyFrom(&src.box.sizeField)
 	}
 }
 

@@ -73,8 +73,7 @@ var initialBox = NewBox()
 // Reset sets the initial value.
 func (s *Box) Reset() { s.CopyFrom(initialBox) }
 
-// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
-// copied to a part of itself, nor a part to the whole value: copy it to a new value first.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
 func (s *Box) CopyFrom(src *Box) {
 	s.values.CopyFrom(&src.values)
 	s.len.CopyFrom(&src.len)

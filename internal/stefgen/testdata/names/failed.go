@@ -125,8 +125,7 @@ var initialFailed = NewFailed()
 // Reset sets the initial value.
 func (s *Failed) Reset() { s.CopyFrom(initialFailed) }
 
-// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
-// copied to a part of itself, nor a part to the whole value: copy it to a new value first.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
 func (s *Failed) CopyFrom(src *Failed) {
 	s.SetOptionalError(src.error, src.HasError())
 	s.SetGoString(src.goString)

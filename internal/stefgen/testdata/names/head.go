@@ -138,8 +138,7 @@ var initialHead = NewHead()
 // Reset sets the initial value.
 func (s *Head) Reset() { s.CopyFrom(initialHead) }
 
-// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
-// copied to a part of itself, nor a part to the whole value: copy it to a new value first.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
 func (s *Head) CopyFrom(src *Head) {
 	s.SetHead(src.headField)
 	s.SetPresent(src.presentField)

@@ -79,8 +79,7 @@ var initialHostWindows = NewHostWindows()
 // Reset sets the initial value.
 func (s *HostWindows) Reset() { s.CopyFrom(initialHostWindows) }
 
-// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
-// copied to a part of itself, nor a part to the whole value: copy it to a new value first.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
 func (s *HostWindows) CopyFrom(src *HostWindows) {
 	s.SetArm64(src.arm64)
 	s.failed.CopyFrom(&src.failed)

@@ -83,8 +83,7 @@ var initialPackage = NewPackage()
 // Reset sets the initial value.
 func (s *Package) Reset() { s.CopyFrom(initialPackage) }
 
-// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
-// copied to a part of itself, nor a part to the whole value: copy it to a new value first.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
 func (s *Package) CopyFrom(src *Package) {
 	s.SetName(src.name)
 	s.ranges.CopyFrom(&src.ranges)

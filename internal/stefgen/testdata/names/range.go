@@ -170,14 +170,21 @@ func (v *Range) clear() {
 func (v *Range) Reset() { v.SetType(RangeTypeNone) }
 
 // CopyFrom copies the value of src to v.
+// It panics if one of the values is part of the other: copy src to a new value first.
 func (v *Range) CopyFrom(src *Range) {
+	stefrt.RefuseNested(&v.node, &src.node)
+	v.copyFrom(src)
+}
+
+func (v *Range) copyFrom(src *Range) {
 	switch src.typ {
 	case RangeTypeNone:
 		v.SetType(RangeTypeNone)
 	case RangeTypeN:
 		v.SetN(src.num)
 	case RangeTypeRanges:
-		v.SetRanges().CopyFrom((*list.Of[Range])(&src.box.ranges))
+		v.SetRanges()
+		v.box.ranges.CopyFrom(&src.box.ranges)
 	}
 }
 
@@ -291,7 +298,7 @@ var rangeFieldElem stefrt.Elem[Range]
 func init() {
 	rangeFieldElem = stefrt.Elem[Range]{
 		Init: (*Range).init, Clear: (*Range).clear, Reset: (*Range).Reset,
-		CopyFrom: (*Range).CopyFrom, Equal: (*Range).Equal, MarkAll: (*Range).markAll,
+		CopyFrom: (*Range).copyFrom, Equal: (*Range).Equal, MarkAll: (*Range).markAll,
 	}
 }
 

@@ -607,8 +607,7 @@ var initialRecord = NewRecord()
 // Reset sets the initial value.
 func (s *Record) Reset() { s.CopyFrom(initialRecord) }
 
-// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
-// copied to a part of itself, nor a part to the whole value: copy it to a new value first.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
 //
 // Call Unshare before a goroutine with another writer gets s.
 func (s *Record) CopyFrom(src *Record) {

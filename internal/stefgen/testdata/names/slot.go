@@ -197,8 +197,7 @@ var initialSlot = NewSlot()
 // Reset sets the initial value.
 func (s *Slot) Reset() { s.CopyFrom(initialSlot) }
 
-// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
-// copied to a part of itself, nor a part to the whole value: copy it to a new value first.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
 func (s *Slot) CopyFrom(src *Slot) {
 	s.SetSlot(src.slotField)
 	s.SetSize(src.sizeField)

@@ -79,8 +79,7 @@ var initialStef = NewStef()
 // Reset sets the initial value.
 func (s *Stef) Reset() { s.CopyFrom(initialStef) }
 
-// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
-// copied to a part of itself, nor a part to the whole value: copy it to a new value first.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
 func (s *Stef) CopyFrom(src *Stef) {
 	s.bits.CopyFrom(&src.bits)
 	s.SetCodec(src.codec)

@@ -169,14 +169,20 @@ func (v *Branch) clear() {
 func (v *Branch) Reset() { v.SetType(BranchTypeNone) }
 
 // CopyFrom copies the value of src to v.
+// It panics if one of the values is part of the other: copy src to a new value first.
 func (v *Branch) CopyFrom(src *Branch) {
+	stefrt.RefuseNested(&v.node, &src.node)
+	v.copyFrom(src)
+}
+
+func (v *Branch) copyFrom(src *Branch) {
 	switch src.typ {
 	case BranchTypeNone:
 		v.SetType(BranchTypeNone)
 	case BranchTypeLeaf:
 		v.SetLeaf(src.num)
 	case BranchTypeTree:
-		v.SetTree().CopyFrom(&src.box.tree)
+		v.SetTree().copyFrom(&src.box.tree)
 	}
 }
 

@@ -126,14 +126,19 @@ func (s *Chain) clear() {
 var initialChain = NewChain()
 
 // Reset sets the initial value.
-func (s *Chain) Reset() { s.CopyFrom(initialChain) }
+func (s *Chain) Reset() { s.copyFrom(initialChain) }
 
-// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
-// copied to a part of itself, nor a part to the whole value: copy it to a new value first.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
+// It panics if one of the values is part of the other: copy src to a new value first.
 func (s *Chain) CopyFrom(src *Chain) {
+	stefrt.RefuseNested(&s.node, &src.node)
+	s.copyFrom(src)
+}
+
+func (s *Chain) copyFrom(src *Chain) {
 	s.SetValue(src.value)
 	if src.HasNext() {
-		s.AddNext().CopyFrom(src.next)
+		s.AddNext().copyFrom(src.next)
 	} else {
 		s.UnsetNext()
 	}

@@ -213,7 +213,7 @@ func (v *Choice) CopyFrom(src *Choice) {
 	case ChoiceTypeText:
 		v.SetText(src.str)
 	case ChoiceTypeInner:
-		v.SetInner().CopyFrom(&src.box.inner)
+		v.SetInner().copyFrom(&src.box.inner)
 	}
 }
 

@@ -183,13 +183,18 @@ func (s *Deeper) clear() {
 var initialDeeper = NewDeeper()
 
 // Reset sets the initial value.
-func (s *Deeper) Reset() { s.CopyFrom(initialDeeper) }
+func (s *Deeper) Reset() { s.copyFrom(initialDeeper) }
 
-// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
-// copied to a part of itself, nor a part to the whole value: copy it to a new value first.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
+// It panics if one of the values is part of the other: copy src to a new value first.
 //
 // Call Unshare before a goroutine with another writer gets s.
 func (s *Deeper) CopyFrom(src *Deeper) {
+	stefrt.RefuseNested(&s.node, &src.node)
+	s.copyFrom(src)
+}
+
+func (s *Deeper) copyFrom(src *Deeper) {
 	s.SetOptionalC(src.c, src.HasC())
 	if !src.HasC() {
 		s.c = src.c
@@ -199,7 +204,7 @@ func (s *Deeper) CopyFrom(src *Deeper) {
 		if src.e.node.Frozen() {
 			s.SetE(src.e)
 		} else {
-			s.EditE().CopyFrom(src.e)
+			s.EditE().copyFrom(src.e)
 		}
 	} else {
 		s.UnsetE()

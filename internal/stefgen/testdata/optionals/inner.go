@@ -170,26 +170,31 @@ func (s *Inner) clear() {
 var initialInner = NewInner()
 
 // Reset sets the initial value.
-func (s *Inner) Reset() { s.CopyFrom(initialInner) }
+func (s *Inner) Reset() { s.copyFrom(initialInner) }
 
-// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
-// copied to a part of itself, nor a part to the whole value: copy it to a new value first.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
+// It panics if one of the values is part of the other: copy src to a new value first.
 //
 // Call Unshare before a goroutine with another writer gets s.
 func (s *Inner) CopyFrom(src *Inner) {
+	stefrt.RefuseNested(&s.node, &src.node)
+	s.copyFrom(src)
+}
+
+func (s *Inner) copyFrom(src *Inner) {
 	s.SetA(src.a)
 	s.SetOptionalB(src.b, src.HasB())
 	if !src.HasB() {
 		s.b = src.b
 	}
 	if src.HasDeeper() {
-		s.AddDeeper().CopyFrom(src.deeper)
+		s.AddDeeper().copyFrom(src.deeper)
 	} else {
 		s.UnsetDeeper()
 	}
 	if !src.HasDeeper() {
 		if src.deeper != nil {
-			s.AddDeeper().CopyFrom(src.deeper)
+			s.AddDeeper().copyFrom(src.deeper)
 			s.UnsetDeeper()
 		}
 	}

@@ -140,8 +140,7 @@ var initialInner2 = NewInner2()
 // Reset sets the initial value.
 func (s *Inner2) Reset() { s.CopyFrom(initialInner2) }
 
-// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
-// copied to a part of itself, nor a part to the whole value: copy it to a new value first.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
 func (s *Inner2) CopyFrom(src *Inner2) {
 	s.SetOptionalX(src.x, src.HasX())
 	if !src.HasX() {

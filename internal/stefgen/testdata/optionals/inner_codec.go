@@ -100,7 +100,7 @@ var innerElem stefrt.Elem[Inner]
 func init() {
 	innerElem = stefrt.Elem[Inner]{
 		Init: (*Inner).init, Clear: (*Inner).clear, Reset: (*Inner).Reset,
-		CopyFrom: (*Inner).CopyFrom, Equal: (*Inner).Equal, MarkAll: (*Inner).markAll,
+		CopyFrom: (*Inner).copyFrom, Equal: (*Inner).Equal, MarkAll: (*Inner).markAll,
 		Clean: (*Inner).clean, Hash: (*Inner).hash, Size: (*Inner).size,
 		MarkDiff: func(v, held *Inner) { v.markDiff(held) },
 	}

@@ -546,14 +546,13 @@ var initialRecord = NewRecord()
 // Reset sets the initial value.
 func (s *Record) Reset() { s.CopyFrom(initialRecord) }
 
-// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
-// copied to a part of itself, nor a part to the whole value: copy it to a new value first.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
 //
 // Call Unshare before a goroutine with another writer gets s.
 func (s *Record) CopyFrom(src *Record) {
 	s.SetID(src.id)
 	if src.HasInner() {
-		s.AddInner().CopyFrom(src.inner)
+		s.AddInner().copyFrom(src.inner)
 	} else {
 		s.UnsetInner()
 	}
@@ -563,32 +562,36 @@ func (s *Record) CopyFrom(src *Record) {
 		s.UnsetChoice()
 	}
 	if src.HasTags() {
-		s.AddTags().CopyFrom(src.tags)
+		s.AddTags().copyFrom(src.tags)
 	} else {
 		s.UnsetTags()
 	}
 	if src.HasInners() {
-		s.AddInners().CopyFrom((*list.Of[Inner])(&src.inners))
+		s.AddInners()
+		s.inners.CopyFrom(&src.inners)
 	} else {
 		s.UnsetInners()
 	}
 	if src.HasNumbers() {
-		s.AddNumbers().CopyFrom((*list.Values[uint64])(&src.numbers))
+		s.AddNumbers()
+		s.numbers.CopyFrom(&src.numbers)
 	} else {
 		s.UnsetNumbers()
 	}
 	if src.HasChoices() {
-		s.AddChoices().CopyFrom((*list.Of[Choice])(&src.choices))
+		s.AddChoices()
+		s.choices.CopyFrom(&src.choices)
 	} else {
 		s.UnsetChoices()
 	}
 	if src.HasTagLists() {
-		s.AddTagLists().CopyFrom((*list.Of[Tags])(&src.tagLists))
+		s.AddTagLists()
+		s.tagLists.CopyFrom(&src.tagLists)
 	} else {
 		s.UnsetTagLists()
 	}
 	if src.HasChain() {
-		s.AddChain().CopyFrom(src.chain)
+		s.AddChain().copyFrom(src.chain)
 	} else {
 		s.UnsetChain()
 	}
@@ -596,18 +599,19 @@ func (s *Record) CopyFrom(src *Record) {
 		if src.shared.node.Frozen() {
 			s.SetShared(src.shared)
 		} else {
-			s.EditShared().CopyFrom(src.shared)
+			s.EditShared().copyFrom(src.shared)
 		}
 	} else {
 		s.UnsetShared()
 	}
 	if src.HasTree() {
-		s.AddTree().CopyFrom(src.tree)
+		s.AddTree().copyFrom(src.tree)
 	} else {
 		s.UnsetTree()
 	}
 	if src.HasForest() {
-		s.AddForest().CopyFrom((*list.Of[Tree])(src.forest))
+		s.AddForest()
+		s.forest.CopyFrom(src.forest)
 	} else {
 		s.UnsetForest()
 	}

@@ -9,7 +9,6 @@ import (
 	"io"
 
 	stef "github.com/otelstef/stef/stef-go"
-	"github.com/otelstef/stef/stef-go/list"
 	"github.com/otelstef/stef/stef-go/schema"
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
@@ -70,7 +69,7 @@ func (w *RecordWriter) ContinueFrom(previous any) {
 	}
 	if set&RecordFieldInner == 0 {
 		if src.HasInner() {
-			s.AddInner().CopyFrom(src.inner)
+			s.AddInner().copyFrom(src.inner)
 		} else {
 			s.UnsetInner()
 		}
@@ -84,42 +83,46 @@ func (w *RecordWriter) ContinueFrom(previous any) {
 	}
 	if set&RecordFieldTags == 0 {
 		if src.HasTags() {
-			s.AddTags().CopyFrom(src.tags)
+			s.AddTags().copyFrom(src.tags)
 		} else {
 			s.UnsetTags()
 		}
 	}
 	if set&RecordFieldInners == 0 {
 		if src.HasInners() {
-			s.AddInners().CopyFrom((*list.Of[Inner])(&src.inners))
+			s.AddInners()
+			s.inners.CopyFrom(&src.inners)
 		} else {
 			s.UnsetInners()
 		}
 	}
 	if set&RecordFieldNumbers == 0 {
 		if src.HasNumbers() {
-			s.AddNumbers().CopyFrom((*list.Values[uint64])(&src.numbers))
+			s.AddNumbers()
+			s.numbers.CopyFrom(&src.numbers)
 		} else {
 			s.UnsetNumbers()
 		}
 	}
 	if set&RecordFieldChoices == 0 {
 		if src.HasChoices() {
-			s.AddChoices().CopyFrom((*list.Of[Choice])(&src.choices))
+			s.AddChoices()
+			s.choices.CopyFrom(&src.choices)
 		} else {
 			s.UnsetChoices()
 		}
 	}
 	if set&RecordFieldTagLists == 0 {
 		if src.HasTagLists() {
-			s.AddTagLists().CopyFrom((*list.Of[Tags])(&src.tagLists))
+			s.AddTagLists()
+			s.tagLists.CopyFrom(&src.tagLists)
 		} else {
 			s.UnsetTagLists()
 		}
 	}
 	if set&RecordFieldChain == 0 {
 		if src.HasChain() {
-			s.AddChain().CopyFrom(src.chain)
+			s.AddChain().copyFrom(src.chain)
 		} else {
 			s.UnsetChain()
 		}
@@ -129,7 +132,7 @@ func (w *RecordWriter) ContinueFrom(previous any) {
 			if src.shared.node.Frozen() {
 				s.SetShared(src.shared)
 			} else {
-				s.EditShared().CopyFrom(src.shared)
+				s.EditShared().copyFrom(src.shared)
 			}
 		} else {
 			s.UnsetShared()
@@ -137,14 +140,15 @@ func (w *RecordWriter) ContinueFrom(previous any) {
 	}
 	if set&RecordFieldTree == 0 {
 		if src.HasTree() {
-			s.AddTree().CopyFrom(src.tree)
+			s.AddTree().copyFrom(src.tree)
 		} else {
 			s.UnsetTree()
 		}
 	}
 	if set&RecordFieldForest == 0 {
 		if src.HasForest() {
-			s.AddForest().CopyFrom((*list.Of[Tree])(src.forest))
+			s.AddForest()
+			s.forest.CopyFrom(src.forest)
 		} else {
 			s.UnsetForest()
 		}

@@ -336,13 +336,18 @@ func (s *Shared) clear() {
 var initialShared = NewShared()
 
 // Reset sets the initial value.
-func (s *Shared) Reset() { s.CopyFrom(initialShared) }
+func (s *Shared) Reset() { s.copyFrom(initialShared) }
 
-// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
-// copied to a part of itself, nor a part to the whole value: copy it to a new value first.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
+// It panics if one of the values is part of the other: copy src to a new value first.
 //
 // Call Unshare before a goroutine with another writer gets s.
 func (s *Shared) CopyFrom(src *Shared) {
+	stefrt.RefuseNested(&s.node, &src.node)
+	s.copyFrom(src)
+}
+
+func (s *Shared) copyFrom(src *Shared) {
 	s.SetOptionalN(src.n, src.HasN())
 	if !src.HasN() {
 		s.n = src.n
@@ -352,13 +357,13 @@ func (s *Shared) CopyFrom(src *Shared) {
 		s.s = src.s
 	}
 	if src.HasM() {
-		s.AddM().CopyFrom(src.m)
+		s.AddM().copyFrom(src.m)
 	} else {
 		s.UnsetM()
 	}
 	if !src.HasM() {
 		if src.m != nil {
-			s.AddM().CopyFrom(src.m)
+			s.AddM().copyFrom(src.m)
 			s.UnsetM()
 		}
 	}
@@ -371,7 +376,8 @@ func (s *Shared) CopyFrom(src *Shared) {
 		s.inner.CopyFrom(&src.inner)
 	}
 	if src.HasL() {
-		s.AddL().CopyFrom((*list.Values[uint64])(&src.l))
+		s.AddL()
+		s.l.CopyFrom(&src.l)
 	} else {
 		s.UnsetL()
 	}
@@ -478,7 +484,7 @@ func (s *Shared) share(user *stefrt.Node) *Shared {
 	v := s
 	if !s.node.Free() {
 		v = NewShared()
-		v.CopyFrom(s)
+		v.copyFrom(s)
 	}
 	user.Inherit(&v.node)
 	v.freeze()
@@ -491,7 +497,7 @@ func (s *Shared) edit(parent *stefrt.Node, bit uint64) *Shared {
 		return s
 	}
 	v := NewShared()
-	v.CopyFrom(s)
+	v.copyFrom(s)
 	v.clean()
 	v.node.Init(parent, bit)
 	return v

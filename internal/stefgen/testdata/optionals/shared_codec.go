@@ -58,7 +58,7 @@ func (e *sharedEncoder) Encode(v, held *Shared) *Shared {
 	if !v.node.Frozen() {
 		private := v
 		v = NewShared()
-		v.CopyFrom(private)
+		v.copyFrom(private)
 		v.freeze()
 		private.clean()
 	}
@@ -142,14 +142,14 @@ func (d *sharedDecoder) Decode(held *Shared) *Shared {
 		return held
 	}
 	s := NewShared()
-	s.CopyFrom(held)
+	s.copyFrom(held)
 	d.decodeFields(s)
 	size := s.size()
 	owned := d.dict.Owned(s)
 	if d.dict.Spacious(size, owned) {
 		large := s
 		s = NewShared()
-		s.CopyFrom(large)
+		s.copyFrom(large)
 		owned = d.dict.Owned(s)
 	}
 	if size >= stefrt.LargeText {

@@ -114,8 +114,7 @@ var initialSub = NewSub()
 // Reset sets the initial value.
 func (s *Sub) Reset() { s.CopyFrom(initialSub) }
 
-// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
-// copied to a part of itself, nor a part to the whole value: copy it to a new value first.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
 func (s *Sub) CopyFrom(src *Sub) {
 	s.SetOptionalV(src.v, src.HasV())
 	if !src.HasV() {

@@ -7,8 +7,6 @@ package optionals
 
 import (
 	"iter"
-	"math/bits"
-	"unsafe"
 
 	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/codec"
@@ -137,7 +135,7 @@ func (m *Tags) Delete(i, j int) {
 	_ = m.pairs[i:j]
 	for to, p := range m.pairs[j:] {
 		m.SetKey(i+to, p.key)
-		m.pairs[i+to].value.CopyFrom(&p.value)
+		m.pairs[i+to].value.copyFrom(&p.value)
 	}
 	m.SetLen(len(m.pairs) - (j - i))
 }
@@ -167,13 +165,19 @@ func (m *Tags) clear() {
 func (m *Tags) Reset() { m.SetLen(0) }
 
 // CopyFrom replaces the pairs of m by copies of those of src. Shared values are shared, not copied.
+// It panics if one of the values is part of the other: copy src to a new value first.
 //
 // Call Unshare before a goroutine with another writer gets m.
 func (m *Tags) CopyFrom(src *Tags) {
+	stefrt.RefuseNested(&m.node, &src.node)
+	m.copyFrom(src)
+}
+
+func (m *Tags) copyFrom(src *Tags) {
 	m.SetLen(len(src.pairs))
 	for i, p := range src.pairs {
 		m.SetKey(i, p.key)
-		m.pairs[i].value.CopyFrom(&p.value)
+		m.pairs[i].value.copyFrom(&p.value)
 	}
 }
 
@@ -258,142 +262,4 @@ func (m *Tags) size() int {
 		n += 16 + len(p.key) + p.value.size()
 	}
 	return n
-}
-
-type tagsEncoder struct {
-	head  stefrt.MultimapEncoder
-	key   codec.StringEncoder
-	value *innerEncoder
-}
-
-func (e *tagsEncoder) register(b *stefrt.EncoderBuilder, name string) {
-	b.Multimap(name, &e.head,
-		stefrt.PrimitiveEncoder("key", &e.key, ""),
-		func(b *stefrt.EncoderBuilder) {
-			e.value = stefrt.ShareEncoder(b, "Inner", "value", (*innerEncoder).register)
-		},
-	)
-}
-
-func (e *tagsEncoder) Encode(m *Tags) {
-	changed := m.node.Take()
-	pairs := m.pairs
-	if changed&stefrt.FullBit == 0 && uint(len(pairs)-1) < stefrt.MaxValueBits {
-		changed &= 1<<len(pairs) - 1
-		e.head.Write(changed << 1)
-		for ; changed != 0; changed &= changed - 1 {
-			e.value.Encode(&pairs[bits.TrailingZeros64(changed)].value)
-		}
-		return
-	}
-	m.sent = len(pairs)
-	e.head.Full(len(pairs))
-	for _, p := range pairs {
-		e.key.Encode(p.key)
-		e.value.Encode(&p.value)
-	}
-}
-
-type tagsDecoder struct {
-	head  stefrt.MultimapDecoder
-	key   codec.StringDecoder
-	value *innerDecoder
-}
-
-func (d *tagsDecoder) register(b *stefrt.DecoderBuilder, name string) {
-	b.Multimap(name, &d.head,
-		stefrt.PrimitiveDecoder("key", &d.key, ""),
-		func(b *stefrt.DecoderBuilder) {
-			d.value = stefrt.ShareDecoder(b, "Inner", "value", (*innerDecoder).register)
-		},
-	)
-}
-
-func (d *tagsDecoder) Decode(m *Tags) {
-	if !stefrt.Enter(d.head.Alloc, &d.head) {
-		return
-	}
-	defer stefrt.Leave(d.head.Alloc)
-	h := d.head.Uvarint()
-	if h&1 == 0 {
-		changed := h >> 1
-		m.node.SetModified(changed)
-		if bits.Len64(changed) > len(m.pairs) {
-			d.head.NoSuchPair()
-			return
-		}
-		for ; changed != 0; changed &= changed - 1 {
-			p := m.pairs[bits.TrailingZeros64(changed)]
-			d.value.Decode(&p.value)
-		}
-		return
-	}
-	m.node.SetModified(stefrt.FullBit)
-	if !d.resize(m, h) {
-		return
-	}
-	for _, p := range m.pairs {
-		p.key = d.key.Decode()
-		d.value.Decode(&p.value)
-	}
-}
-
-// resize sets the number of pairs to that of the header, if it is within the limits.
-func (d *tagsDecoder) resize(m *Tags, h uint64) bool {
-	old := len(m.pairs)
-	n, ok := d.head.Pairs(h, cap(m.pairs), int(unsafe.Sizeof(tagsPair{})))
-	m.grow(n)
-	for i := old; i < n; i++ {
-		m.pairs[i].value.clear()
-	}
-	return ok
-}
-
-// tagsElem has the functions of Tags that arrays call. It is set at start-up.
-var tagsElem stefrt.Elem[Tags]
-
-func init() {
-	tagsElem = stefrt.Elem[Tags]{
-		Init: (*Tags).init, Clear: (*Tags).clear, Reset: (*Tags).Reset,
-		CopyFrom: (*Tags).CopyFrom, Equal: (*Tags).Equal, MarkAll: (*Tags).markAll,
-		Clean: (*Tags).clean, Hash: (*Tags).hash, Size: (*Tags).size,
-		MarkDiff: func(v, held *Tags) { v.markDiff(held) },
-	}
-}
-
-type tagsArrayEncoder struct {
-	length stefrt.LengthEncoder
-	elem   *tagsEncoder
-}
-
-func (e *tagsArrayEncoder) register(b *stefrt.EncoderBuilder, name string) {
-	b.Array(name, &e.length, func(b *stefrt.EncoderBuilder) { e.elem = stefrt.ShareEncoder(b, "Tags", "[]", (*tagsEncoder).register) })
-}
-
-type tagsArrayDecoder struct {
-	length stefrt.LengthDecoder
-	elem   *tagsDecoder
-}
-
-func (d *tagsArrayDecoder) register(b *stefrt.DecoderBuilder, name string) {
-	b.Array(name, &d.length, func(b *stefrt.DecoderBuilder) { d.elem = stefrt.ShareDecoder(b, "Tags", "[]", (*tagsDecoder).register) })
-}
-
-func (e *tagsArrayEncoder) Encode(a *stefrt.Array[Tags]) {
-	n := a.BeginEncode()
-	e.length.Encode(n)
-	for i := range n {
-		e.elem.Encode(a.At(i))
-	}
-}
-
-func (d *tagsArrayDecoder) Decode(a *stefrt.Array[Tags]) {
-	n := d.length.Decode(d.elem.head.Room())
-	if !a.BeginDecode(n, d.length.Alloc) {
-		d.length.TooLarge()
-		return
-	}
-	for i := range n {
-		d.elem.Decode(a.At(i))
-	}
 }

@@ -295,29 +295,35 @@ func (s *Tree) clear() {
 var initialTree = NewTree()
 
 // Reset sets the initial value.
-func (s *Tree) Reset() { s.CopyFrom(initialTree) }
+func (s *Tree) Reset() { s.copyFrom(initialTree) }
 
-// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
-// copied to a part of itself, nor a part to the whole value: copy it to a new value first.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
+// It panics if one of the values is part of the other: copy src to a new value first.
 func (s *Tree) CopyFrom(src *Tree) {
+	stefrt.RefuseNested(&s.node, &src.node)
+	s.copyFrom(src)
+}
+
+func (s *Tree) copyFrom(src *Tree) {
 	s.SetOptionalName(src.name, src.HasName())
 	if src.HasLeft() {
-		s.AddLeft().CopyFrom(src.left)
+		s.AddLeft().copyFrom(src.left)
 	} else {
 		s.UnsetLeft()
 	}
 	if src.HasKids() {
-		s.AddKids().CopyFrom((*list.Of[Tree])(src.kids))
+		s.AddKids()
+		s.kids.CopyFrom(src.kids)
 	} else {
 		s.UnsetKids()
 	}
 	if src.HasBranch() {
-		s.AddBranch().CopyFrom(src.branch)
+		s.AddBranch().copyFrom(src.branch)
 	} else {
 		s.UnsetBranch()
 	}
 	if src.HasByName() {
-		s.AddByName().CopyFrom(src.byName)
+		s.AddByName().copyFrom(src.byName)
 	} else {
 		s.UnsetByName()
 	}

@@ -168,7 +168,7 @@ var treeElem stefrt.Elem[Tree]
 func init() {
 	treeElem = stefrt.Elem[Tree]{
 		Init: (*Tree).init, Clear: (*Tree).clear, Reset: (*Tree).Reset,
-		CopyFrom: (*Tree).CopyFrom, Equal: (*Tree).Equal, MarkAll: (*Tree).markAll,
+		CopyFrom: (*Tree).copyFrom, Equal: (*Tree).Equal, MarkAll: (*Tree).markAll,
 	}
 }
 

@@ -118,12 +118,17 @@ func (s *Box) clear() {
 var initialBox = NewBox()
 
 // Reset sets the initial value.
-func (s *Box) Reset() { s.CopyFrom(initialBox) }
+func (s *Box) Reset() { s.copyFrom(initialBox) }
 
-// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
-// copied to a part of itself, nor a part to the whole value: copy it to a new value first.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
+// It panics if one of the values is part of the other: copy src to a new value first.
 func (s *Box) CopyFrom(src *Box) {
-	s.value.CopyFrom(&src.value)
+	stefrt.RefuseNested(&s.node, &src.node)
+	s.copyFrom(src)
+}
+
+func (s *Box) copyFrom(src *Box) {
+	s.value.copyFrom(&src.value)
 	s.SetOptionalNote(src.note, src.HasNote())
 	if !src.HasNote() {
 		s.note = src.note

@@ -93,8 +93,8 @@ func (m *ByFirst) Value(i int) *Second { return &m.pairs[i].value }
 func (m *ByFirst) Delete(i, j int) {
 	_ = m.pairs[i:j]
 	for to, p := range m.pairs[j:] {
-		m.pairs[i+to].key.CopyFrom(&p.key)
-		m.pairs[i+to].value.CopyFrom(&p.value)
+		m.pairs[i+to].key.copyFrom(&p.key)
+		m.pairs[i+to].value.copyFrom(&p.value)
 	}
 	m.SetLen(len(m.pairs) - (j - i))
 }
@@ -134,11 +134,17 @@ func (m *ByFirst) clear() {
 func (m *ByFirst) Reset() { m.SetLen(0) }
 
 // CopyFrom replaces the pairs of m by copies of those of src.
+// It panics if one of the values is part of the other: copy src to a new value first.
 func (m *ByFirst) CopyFrom(src *ByFirst) {
+	stefrt.RefuseNested(&m.node, &src.node)
+	m.copyFrom(src)
+}
+
+func (m *ByFirst) copyFrom(src *ByFirst) {
 	m.SetLen(len(src.pairs))
 	for i, p := range src.pairs {
-		m.pairs[i].key.CopyFrom(&p.key)
-		m.pairs[i].value.CopyFrom(&p.value)
+		m.pairs[i].key.copyFrom(&p.key)
+		m.pairs[i].value.copyFrom(&p.value)
 	}
 }
 

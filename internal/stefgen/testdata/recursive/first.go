@@ -126,20 +126,25 @@ func (s *First) clear() {
 var initialFirst = NewFirst()
 
 // Reset sets the initial value.
-func (s *First) Reset() { s.CopyFrom(initialFirst) }
+func (s *First) Reset() { s.copyFrom(initialFirst) }
 
-// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
-// copied to a part of itself, nor a part to the whole value: copy it to a new value first.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
+// It panics if one of the values is part of the other: copy src to a new value first.
 func (s *First) CopyFrom(src *First) {
+	stefrt.RefuseNested(&s.node, &src.node)
+	s.copyFrom(src)
+}
+
+func (s *First) copyFrom(src *First) {
 	s.SetN(src.n)
 	if src.HasSecond() {
-		s.AddSecond().CopyFrom(src.second)
+		s.AddSecond().copyFrom(src.second)
 	} else {
 		s.UnsetSecond()
 	}
 	if !src.HasSecond() {
 		if src.second != nil {
-			s.AddSecond().CopyFrom(src.second)
+			s.AddSecond().copyFrom(src.second)
 			s.UnsetSecond()
 		}
 	}
@@ -280,7 +285,7 @@ var firstElem stefrt.Elem[First]
 func init() {
 	firstElem = stefrt.Elem[First]{
 		Init: (*First).init, Clear: (*First).clear, Reset: (*First).Reset,
-		CopyFrom: (*First).CopyFrom, Equal: (*First).Equal, MarkAll: (*First).markAll,
+		CopyFrom: (*First).copyFrom, Equal: (*First).Equal, MarkAll: (*First).markAll,
 		Clean: (*First).clean, Hash: (*First).hash, Size: (*First).size,
 		MarkDiff: func(v, held *First) { v.markDiff(held) },
 	}

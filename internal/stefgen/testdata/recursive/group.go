@@ -92,8 +92,8 @@ func (m *Group) Value(i int) *Group { return &m.pairs[i].value }
 func (m *Group) Delete(i, j int) {
 	_ = m.pairs[i:j]
 	for to, p := range m.pairs[j:] {
-		m.pairs[i+to].key.CopyFrom(&p.key)
-		m.pairs[i+to].value.CopyFrom(&p.value)
+		m.pairs[i+to].key.copyFrom(&p.key)
+		m.pairs[i+to].value.copyFrom(&p.value)
 	}
 	m.SetLen(len(m.pairs) - (j - i))
 }
@@ -133,11 +133,17 @@ func (m *Group) clear() {
 func (m *Group) Reset() { m.SetLen(0) }
 
 // CopyFrom replaces the pairs of m by copies of those of src.
+// It panics if one of the values is part of the other: copy src to a new value first.
 func (m *Group) CopyFrom(src *Group) {
+	stefrt.RefuseNested(&m.node, &src.node)
+	m.copyFrom(src)
+}
+
+func (m *Group) copyFrom(src *Group) {
 	m.SetLen(len(src.pairs))
 	for i, p := range src.pairs {
-		m.pairs[i].key.CopyFrom(&p.key)
-		m.pairs[i].value.CopyFrom(&p.value)
+		m.pairs[i].key.copyFrom(&p.key)
+		m.pairs[i].value.copyFrom(&p.value)
 	}
 }
 

@@ -173,14 +173,20 @@ func (v *Key) clear() {
 func (v *Key) Reset() { v.SetType(KeyTypeNone) }
 
 // CopyFrom copies the value of src to v.
+// It panics if one of the values is part of the other: copy src to a new value first.
 func (v *Key) CopyFrom(src *Key) {
+	stefrt.RefuseNested(&v.node, &src.node)
+	v.copyFrom(src)
+}
+
+func (v *Key) copyFrom(src *Key) {
 	switch src.typ {
 	case KeyTypeNone:
 		v.SetType(KeyTypeNone)
 	case KeyTypeName:
 		v.SetName(src.str)
 	case KeyTypeInner:
-		v.SetInner().CopyFrom(&src.box.inner)
+		v.SetInner().copyFrom(&src.box.inner)
 	}
 }
 

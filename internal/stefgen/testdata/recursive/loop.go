@@ -87,13 +87,18 @@ func (s *Loop) clear() {
 var initialLoop = NewLoop()
 
 // Reset sets the initial value.
-func (s *Loop) Reset() { s.CopyFrom(initialLoop) }
+func (s *Loop) Reset() { s.copyFrom(initialLoop) }
 
-// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
-// copied to a part of itself, nor a part to the whole value: copy it to a new value first.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
+// It panics if one of the values is part of the other: copy src to a new value first.
 //
 // Call Unshare before a goroutine with another writer gets s.
 func (s *Loop) CopyFrom(src *Loop) {
+	stefrt.RefuseNested(&s.node, &src.node)
+	s.copyFrom(src)
+}
+
+func (s *Loop) copyFrom(src *Loop) {
 	s.SetN(src.n)
 	s.blobs.CopyFrom(&src.blobs)
 	s.turns.CopyFrom(&src.turns)
@@ -144,7 +149,7 @@ func (s *Loop) share(user *stefrt.Node) *Loop {
 	v := s
 	if !s.node.Free() {
 		v = NewLoop()
-		v.CopyFrom(s)
+		v.copyFrom(s)
 	}
 	user.Inherit(&v.node)
 	v.freeze()
@@ -157,7 +162,7 @@ func (s *Loop) edit(parent *stefrt.Node, bit uint64) *Loop {
 		return s
 	}
 	v := NewLoop()
-	v.CopyFrom(s)
+	v.copyFrom(s)
 	v.clean()
 	v.node.Init(parent, bit)
 	return v
@@ -228,7 +233,7 @@ func (e *loopEncoder) Encode(v, held *Loop) *Loop {
 	if !v.node.Frozen() {
 		private := v
 		v = NewLoop()
-		v.CopyFrom(private)
+		v.copyFrom(private)
 		v.freeze()
 		private.clean()
 	}
@@ -289,14 +294,14 @@ func (d *loopDecoder) Decode(held *Loop) *Loop {
 		return held
 	}
 	s := NewLoop()
-	s.CopyFrom(held)
+	s.copyFrom(held)
 	d.decodeFields(s)
 	size := s.size()
 	owned := d.dict.Owned(s)
 	if d.dict.Spacious(size, owned) {
 		large := s
 		s = NewLoop()
-		s.CopyFrom(large)
+		s.copyFrom(large)
 		owned = d.dict.Owned(s)
 	}
 	if size >= stefrt.LargeText {

@@ -244,33 +244,38 @@ func (s *Record) clear() {
 var initialRecord = NewRecord()
 
 // Reset sets the initial value.
-func (s *Record) Reset() { s.CopyFrom(initialRecord) }
+func (s *Record) Reset() { s.copyFrom(initialRecord) }
 
-// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
-// copied to a part of itself, nor a part to the whole value: copy it to a new value first.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
+// It panics if one of the values is part of the other: copy src to a new value first.
 //
 // Call Unshare before a goroutine with another writer gets s.
 func (s *Record) CopyFrom(src *Record) {
+	stefrt.RefuseNested(&s.node, &src.node)
+	s.copyFrom(src)
+}
+
+func (s *Record) copyFrom(src *Record) {
 	stefrt.NotZero(src.shared == nil, "Record")
-	s.value.CopyFrom(&src.value)
-	s.chain.CopyFrom(&src.chain)
-	s.mutual.CopyFrom(&src.mutual)
-	s.again.CopyFrom(&src.again)
+	s.value.copyFrom(&src.value)
+	s.chain.copyFrom(&src.chain)
+	s.mutual.copyFrom(&src.mutual)
+	s.again.copyFrom(&src.again)
 	if src.shared.node.Frozen() {
 		s.SetShared(src.shared)
 	} else {
 		s.EditShared().CopyFrom(src.shared)
 	}
 	if src.HasParent() {
-		s.AddParent().CopyFrom(src.parent)
+		s.AddParent().copyFrom(src.parent)
 	} else {
 		s.UnsetParent()
 	}
-	s.group.CopyFrom(&src.group)
+	s.group.copyFrom(&src.group)
 	if src.loop.node.Frozen() {
 		s.SetLoop(src.loop)
 	} else {
-		s.EditLoop().CopyFrom(src.loop)
+		s.EditLoop().copyFrom(src.loop)
 	}
 }
 

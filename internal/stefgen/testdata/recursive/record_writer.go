@@ -66,16 +66,16 @@ func (w *RecordWriter) ContinueFrom(previous any) {
 	s, src := &w.record, p.Record()
 	set := s.node.Modified()
 	if set&RecordFieldValue == 0 {
-		s.value.CopyFrom(&src.value)
+		s.value.copyFrom(&src.value)
 	}
 	if set&RecordFieldChain == 0 {
-		s.chain.CopyFrom(&src.chain)
+		s.chain.copyFrom(&src.chain)
 	}
 	if set&RecordFieldMutual == 0 {
-		s.mutual.CopyFrom(&src.mutual)
+		s.mutual.copyFrom(&src.mutual)
 	}
 	if set&RecordFieldAgain == 0 {
-		s.again.CopyFrom(&src.again)
+		s.again.copyFrom(&src.again)
 	}
 	if set&RecordFieldShared == 0 {
 		if src.shared.node.Frozen() {
@@ -86,19 +86,19 @@ func (w *RecordWriter) ContinueFrom(previous any) {
 	}
 	if set&RecordFieldParent == 0 {
 		if src.HasParent() {
-			s.AddParent().CopyFrom(src.parent)
+			s.AddParent().copyFrom(src.parent)
 		} else {
 			s.UnsetParent()
 		}
 	}
 	if set&RecordFieldGroup == 0 {
-		s.group.CopyFrom(&src.group)
+		s.group.copyFrom(&src.group)
 	}
 	if set&RecordFieldLoop == 0 {
 		if src.loop.node.Frozen() {
 			s.SetLoop(src.loop)
 		} else {
-			s.EditLoop().CopyFrom(src.loop)
+			s.EditLoop().copyFrom(src.loop)
 		}
 	}
 }

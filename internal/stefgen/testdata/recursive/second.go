@@ -105,14 +105,19 @@ func (s *Second) clear() {
 var initialSecond = NewSecond()
 
 // Reset sets the initial value.
-func (s *Second) Reset() { s.CopyFrom(initialSecond) }
+func (s *Second) Reset() { s.copyFrom(initialSecond) }
 
-// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
-// copied to a part of itself, nor a part to the whole value: copy it to a new value first.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
+// It panics if one of the values is part of the other: copy src to a new value first.
 func (s *Second) CopyFrom(src *Second) {
+	stefrt.RefuseNested(&s.node, &src.node)
+	s.copyFrom(src)
+}
+
+func (s *Second) copyFrom(src *Second) {
 	s.SetS(src.s)
 	s.firsts.CopyFrom(&src.firsts)
-	s.byFirst.CopyFrom(&src.byFirst)
+	s.byFirst.copyFrom(&src.byFirst)
 }
 
 // Equal reports whether s and o have the same value; floats are compared bit by bit.

@@ -81,12 +81,11 @@ var initialShared = NewShared()
 // Reset sets the initial value.
 func (s *Shared) Reset() { s.CopyFrom(initialShared) }
 
-// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
-// copied to a part of itself, nor a part to the whole value: copy it to a new value first.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
 func (s *Shared) CopyFrom(src *Shared) {
-	s.value.CopyFrom(&src.value)
-	s.chain.CopyFrom(&src.chain)
-	s.mutual.CopyFrom(&src.mutual)
+	s.value.copyFrom(&src.value)
+	s.chain.copyFrom(&src.chain)
+	s.mutual.copyFrom(&src.mutual)
 }
 
 // Equal reports whether s and o have the same value; floats are compared bit by bit.

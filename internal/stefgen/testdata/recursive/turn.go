@@ -152,24 +152,29 @@ func (s *Turn) clear() {
 var initialTurn = NewTurn()
 
 // Reset sets the initial value.
-func (s *Turn) Reset() { s.CopyFrom(initialTurn) }
+func (s *Turn) Reset() { s.copyFrom(initialTurn) }
 
-// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
-// copied to a part of itself, nor a part to the whole value: copy it to a new value first.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
+// It panics if one of the values is part of the other: copy src to a new value first.
 //
 // Call Unshare before a goroutine with another writer gets s.
 func (s *Turn) CopyFrom(src *Turn) {
+	stefrt.RefuseNested(&s.node, &src.node)
+	s.copyFrom(src)
+}
+
+func (s *Turn) copyFrom(src *Turn) {
 	stefrt.NotZero(src.loop == nil, "Turn")
 	if src.loop.node.Frozen() {
 		s.SetLoop(src.loop)
 	} else {
-		s.EditLoop().CopyFrom(src.loop)
+		s.EditLoop().copyFrom(src.loop)
 	}
 	if src.HasMaybe() {
 		if src.maybe.node.Frozen() {
 			s.SetMaybe(src.maybe)
 		} else {
-			s.EditMaybe().CopyFrom(src.maybe)
+			s.EditMaybe().copyFrom(src.maybe)
 		}
 	} else {
 		s.UnsetMaybe()
@@ -341,7 +346,7 @@ var turnElem stefrt.Elem[Turn]
 func init() {
 	turnElem = stefrt.Elem[Turn]{
 		Init: (*Turn).init, Clear: (*Turn).clear, Reset: (*Turn).Reset,
-		CopyFrom: (*Turn).CopyFrom, Equal: (*Turn).Equal, MarkAll: (*Turn).markAll,
+		CopyFrom: (*Turn).copyFrom, Equal: (*Turn).Equal, MarkAll: (*Turn).markAll,
 		Clean: (*Turn).clean, Hash: (*Turn).hash, Size: (*Turn).size,
 		MarkDiff: func(v, held *Turn) { v.markDiff(held) },
 		Extra:    2 * int(unsafe.Sizeof(Loop{})),

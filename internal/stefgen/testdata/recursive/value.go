@@ -298,14 +298,21 @@ func (v *Value) clear() {
 func (v *Value) Reset() { v.SetType(ValueTypeNone) }
 
 // CopyFrom copies the value of src to v.
+// It panics if one of the values is part of the other: copy src to a new value first.
 func (v *Value) CopyFrom(src *Value) {
+	stefrt.RefuseNested(&v.node, &src.node)
+	v.copyFrom(src)
+}
+
+func (v *Value) copyFrom(src *Value) {
 	switch src.typ {
 	case ValueTypeNone:
 		v.SetType(ValueTypeNone)
 	case ValueTypeObject:
-		v.SetObject().CopyFrom(&src.box.object)
+		v.SetObject().copyFrom(&src.box.object)
 	case ValueTypeList:
-		v.SetList().CopyFrom((*list.Of[Value])(&src.box.list))
+		v.SetList()
+		v.box.list.CopyFrom(&src.box.list)
 	case ValueTypeString:
 		v.SetString(src.str)
 	case ValueTypeNumber:
@@ -313,7 +320,7 @@ func (v *Value) CopyFrom(src *Value) {
 	case ValueTypeFlag:
 		v.SetFlag(src.num != 0)
 	case ValueTypeSelf:
-		v.SetSelf().CopyFrom(&src.box.self)
+		v.SetSelf().copyFrom(&src.box.self)
 	}
 }
 

@@ -238,7 +238,7 @@ var valueElem stefrt.Elem[Value]
 func init() {
 	valueElem = stefrt.Elem[Value]{
 		Init: (*Value).init, Clear: (*Value).clear, Reset: (*Value).Reset,
-		CopyFrom: (*Value).CopyFrom, Equal: (*Value).Equal, MarkAll: (*Value).markAll,
+		CopyFrom: (*Value).copyFrom, Equal: (*Value).Equal, MarkAll: (*Value).markAll,
 		Clean: (*Value).clean, Hash: (*Value).hash, Size: (*Value).size,
 		MarkDiff: func(v, held *Value) { v.markDiff(held) },
 	}

@@ -285,8 +285,7 @@ var initialLists = NewLists()
 // Reset sets the initial value.
 func (s *Lists) Reset() { s.CopyFrom(initialLists) }
 
-// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
-// copied to a part of itself, nor a part to the whole value: copy it to a new value first.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
 func (s *Lists) CopyFrom(src *Lists) {
 	s.flags.CopyFrom(&src.flags)
 	s.signed.CopyFrom(&src.signed)
@@ -298,22 +297,26 @@ func (s *Lists) CopyFrom(src *Lists) {
 	s.blobs.CopyFrom(&src.blobs)
 	s.colors.CopyFrom(&src.colors)
 	if src.HasMaybeFlags() {
-		s.AddMaybeFlags().CopyFrom((*list.Values[bool])(&src.maybeFlags))
+		s.AddMaybeFlags()
+		s.maybeFlags.CopyFrom(&src.maybeFlags)
 	} else {
 		s.UnsetMaybeFlags()
 	}
 	if src.HasMaybeWords() {
-		s.AddMaybeWords().CopyFrom((*list.Values[string])(&src.maybeWords))
+		s.AddMaybeWords()
+		s.maybeWords.CopyFrom(&src.maybeWords)
 	} else {
 		s.UnsetMaybeWords()
 	}
 	if src.HasMaybeBlobs() {
-		s.AddMaybeBlobs().CopyFrom((*list.Bytes)(&src.maybeBlobs))
+		s.AddMaybeBlobs()
+		s.maybeBlobs.CopyFrom(&src.maybeBlobs)
 	} else {
 		s.UnsetMaybeBlobs()
 	}
 	if src.HasMaybeRatios() {
-		s.AddMaybeRatios().CopyFrom((*list.Floats)(&src.maybeRatios))
+		s.AddMaybeRatios()
+		s.maybeRatios.CopyFrom(&src.maybeRatios)
 	} else {
 		s.UnsetMaybeRatios()
 	}

@@ -413,8 +413,7 @@ var initialMaybe = NewMaybe()
 // Reset sets the initial value.
 func (s *Maybe) Reset() { s.CopyFrom(initialMaybe) }
 
-// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
-// copied to a part of itself, nor a part to the whole value: copy it to a new value first.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
 func (s *Maybe) CopyFrom(src *Maybe) {
 	s.SetOptionalFlag(src.flag, src.HasFlag())
 	s.SetOptionalSigned(src.signed, src.HasSigned())

@@ -205,8 +205,7 @@ var initialPlain = NewPlain()
 // Reset sets the initial value.
 func (s *Plain) Reset() { s.CopyFrom(initialPlain) }
 
-// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
-// copied to a part of itself, nor a part to the whole value: copy it to a new value first.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
 func (s *Plain) CopyFrom(src *Plain) {
 	s.SetFlag(src.flag)
 	s.SetSigned(src.signed)

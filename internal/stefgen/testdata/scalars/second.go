@@ -96,8 +96,7 @@ var initialSecond = NewSecond()
 // Reset sets the initial value.
 func (s *Second) Reset() { s.CopyFrom(initialSecond) }
 
-// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
-// copied to a part of itself, nor a part to the whole value: copy it to a new value first.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
 func (s *Second) CopyFrom(src *Second) {
 	s.SetWord(src.word)
 	s.maybe.CopyFrom(&src.maybe)

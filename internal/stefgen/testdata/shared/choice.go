@@ -258,9 +258,15 @@ func (v *Choice) clear() {
 func (v *Choice) Reset() { v.SetType(ChoiceTypeNone) }
 
 // CopyFrom copies the value of src to v. Shared values are shared, not copied.
+// It panics if one of the values is part of the other: copy src to a new value first.
 //
 // Call Unshare before a goroutine with another writer gets v.
 func (v *Choice) CopyFrom(src *Choice) {
+	stefrt.RefuseNested(&v.node, &src.node)
+	v.copyFrom(src)
+}
+
+func (v *Choice) copyFrom(src *Choice) {
 	switch src.typ {
 	case ChoiceTypeNone:
 		v.SetType(ChoiceTypeNone)
@@ -269,11 +275,12 @@ func (v *Choice) CopyFrom(src *Choice) {
 	case ChoiceTypeHolder:
 		v.SetHolder().CopyFrom(&src.box.holder)
 	case ChoiceTypeHolders:
-		v.SetHolders().CopyFrom((*list.Of[Holder])(&src.box.holders))
+		v.SetHolders()
+		v.box.holders.CopyFrom(&src.box.holders)
 	case ChoiceTypeTags:
 		v.SetTags().CopyFrom(&src.box.tags)
 	case ChoiceTypeLists:
-		v.SetLists().CopyFrom(&src.box.lists)
+		v.SetLists().copyFrom(&src.box.lists)
 	}
 }
 

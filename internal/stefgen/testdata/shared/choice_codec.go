@@ -155,7 +155,7 @@ var choiceElem stefrt.Elem[Choice]
 func init() {
 	choiceElem = stefrt.Elem[Choice]{
 		Init: (*Choice).init, Clear: (*Choice).clear, Reset: (*Choice).Reset,
-		CopyFrom: (*Choice).CopyFrom, Equal: (*Choice).Equal, MarkAll: (*Choice).markAll,
+		CopyFrom: (*Choice).copyFrom, Equal: (*Choice).Equal, MarkAll: (*Choice).markAll,
 	}
 }
 

@@ -186,8 +186,7 @@ var initialHolder = NewHolder()
 // Reset sets the initial value.
 func (s *Holder) Reset() { s.CopyFrom(initialHolder) }
 
-// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
-// copied to a part of itself, nor a part to the whole value: copy it to a new value first.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
 //
 // Call Unshare before a goroutine with another writer gets s.
 func (s *Holder) CopyFrom(src *Holder) {

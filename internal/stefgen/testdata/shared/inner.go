@@ -89,8 +89,7 @@ var initialInner = NewInner()
 // Reset sets the initial value.
 func (s *Inner) Reset() { s.CopyFrom(initialInner) }
 
-// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
-// copied to a part of itself, nor a part to the whole value: copy it to a new value first.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
 func (s *Inner) CopyFrom(src *Inner) {
 	s.SetS(src.s)
 	s.SetRaw(src.raw)

@@ -134,9 +134,15 @@ func (m *Lists) clear() {
 func (m *Lists) Reset() { m.SetLen(0) }
 
 // CopyFrom replaces the pairs of m by copies of those of src. Shared values are shared, not copied.
+// It panics if one of the values is part of the other: copy src to a new value first.
 //
 // Call Unshare before a goroutine with another writer gets m.
 func (m *Lists) CopyFrom(src *Lists) {
+	stefrt.RefuseNested(&m.node, &src.node)
+	m.copyFrom(src)
+}
+
+func (m *Lists) copyFrom(src *Lists) {
 	m.SetLen(len(src.pairs))
 	for i, p := range src.pairs {
 		m.pairs[i].key.CopyFrom(&p.key)

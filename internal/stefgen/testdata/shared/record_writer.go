@@ -96,7 +96,7 @@ func (w *RecordWriter) ContinueFrom(previous any) {
 		s.holders.CopyFrom(&src.holders)
 	}
 	if set&RecordFieldChoice == 0 {
-		s.choice.CopyFrom(&src.choice)
+		s.choice.copyFrom(&src.choice)
 	}
 	if set&RecordFieldTags == 0 {
 		s.tags.CopyFrom(&src.tags)

@@ -1,0 +1,42 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefgen
+
+import (
+	"fmt"
+
+	"github.com/otelstef/stef/stef-go/schema"
+)
+
+// copyMethod returns the name of the method with which generated code copies a node. Types that can
+// contain themselves have copyFrom: CopyFrom first checks that no value is part of the other. For
+// each nested value this would cost time that is quadratic in the depth.
+func (p *plan) copyMethod(t *schema.Type) string {
+	if t.Kind != schema.KindArray && p.cyclic[key(t)] {
+		return "copyFrom"
+	}
+	return "CopyFrom"
+}
+
+// copyAdded returns the statement that copies src to dst, a node that the call add returns. It does
+// not copy to an array that add returns: the CopyFrom of package list checks, too.
+func (p *plan) copyAdded(t *schema.Type, add, dst, src string) string {
+	if t.Kind == schema.KindArray {
+		return fmt.Sprintf("%s\n%s.CopyFrom(%s)", add, dst, src)
+	}
+	return fmt.Sprintf("%s.%s(%s)", add, p.copyMethod(t), src)
+}
+
+// printCopyFrom prints the end of the comment of CopyFrom, and the beginning of the method that
+// copies. For a type that can contain itself that is copyFrom, and it prints all of CopyFrom.
+func (p *plan) printCopyFrom(pr *printer, t *schema.Type, recv string) {
+	cyclic := p.cyclic[key(t)]
+	pr.If(cyclic, "// It panics if one of the values is part of the other: copy src to a new value first.")
+	pr.If(holdsShared(t), "//\n// Call Unshare before a goroutine with another writer gets "+recv+".")
+	if cyclic {
+		pr.P("func (%s *%s) CopyFrom(src *%s) {", recv, t.Name, t.Name)
+		pr.P("stefrt.RefuseNested(&%s.node, &src.node)\n%s.copyFrom(src)\n}\n", recv, recv)
+	}
+	pr.P("func (%s *%s) %s(src *%s) {", recv, t.Name, p.copyMethod(t), t.Name)
+}
