@@ -36,7 +36,11 @@ func (p *plan) printCopyFrom(pr *printer, t *schema.Type, recv string) {
 	pr.If(holdsShared(t), "//\n// Call Unshare before a goroutine with another writer gets "+recv+".")
 	if cyclic {
 		pr.P("func (%s *%s) CopyFrom(src *%s) {", recv, t.Name, t.Name)
-		pr.P("stefrt.RefuseNested(&%s.node, &src.node)\n%s.copyFrom(src)\n}\n", recv, recv)
+		check := fmt.Sprintf("stefrt.RefuseNested(&%s.node, &src.node)", recv)
+		if t.Kind == schema.KindOneof { // its parts are in the box, so most values need no check
+			check = fmt.Sprintf("if %s.box != nil || src.box != nil {\n%s\n}", recv, check)
+		}
+		pr.P("%s\n%s.copyFrom(src)\n}\n", check, recv)
 	}
 	pr.P("func (%s *%s) %s(src *%s) {", recv, t.Name, p.copyMethod(t), t.Name)
 }

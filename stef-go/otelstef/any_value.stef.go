@@ -332,7 +332,9 @@ func (v *AnyValue) Reset() { v.SetType(AnyValueTypeNone) }
 // CopyFrom copies the value of src to v.
 // It panics if one of the values is part of the other: copy src to a new value first.
 func (v *AnyValue) CopyFrom(src *AnyValue) {
-	stefrt.RefuseNested(&v.node, &src.node)
+	if v.box != nil || src.box != nil {
+		stefrt.RefuseNested(&v.node, &src.node)
+	}
 	v.copyFrom(src)
 }
 

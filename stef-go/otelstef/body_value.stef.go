@@ -333,7 +333,9 @@ func (v *BodyValue) Reset() { v.SetType(BodyValueTypeNone) }
 // CopyFrom copies the value of src to v.
 // It panics if one of the values is part of the other: copy src to a new value first.
 func (v *BodyValue) CopyFrom(src *BodyValue) {
-	stefrt.RefuseNested(&v.node, &src.node)
+	if v.box != nil || src.box != nil {
+		stefrt.RefuseNested(&v.node, &src.node)
+	}
 	v.copyFrom(src)
 }
 

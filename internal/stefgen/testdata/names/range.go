@@ -172,7 +172,9 @@ func (v *Range) Reset() { v.SetType(RangeTypeNone) }
 // CopyFrom copies the value of src to v.
 // It panics if one of the values is part of the other: copy src to a new value first.
 func (v *Range) CopyFrom(src *Range) {
-	stefrt.RefuseNested(&v.node, &src.node)
+	if v.box != nil || src.box != nil {
+		stefrt.RefuseNested(&v.node, &src.node)
+	}
 	v.copyFrom(src)
 }
 

@@ -171,7 +171,9 @@ func (v *Branch) Reset() { v.SetType(BranchTypeNone) }
 // CopyFrom copies the value of src to v.
 // It panics if one of the values is part of the other: copy src to a new value first.
 func (v *Branch) CopyFrom(src *Branch) {
-	stefrt.RefuseNested(&v.node, &src.node)
+	if v.box != nil || src.box != nil {
+		stefrt.RefuseNested(&v.node, &src.node)
+	}
 	v.copyFrom(src)
 }
 

@@ -300,7 +300,9 @@ func (v *Value) Reset() { v.SetType(ValueTypeNone) }
 // CopyFrom copies the value of src to v.
 // It panics if one of the values is part of the other: copy src to a new value first.
 func (v *Value) CopyFrom(src *Value) {
-	stefrt.RefuseNested(&v.node, &src.node)
+	if v.box != nil || src.box != nil {
+		stefrt.RefuseNested(&v.node, &src.node)
+	}
 	v.copyFrom(src)
 }
 

@@ -262,7 +262,9 @@ func (v *Choice) Reset() { v.SetType(ChoiceTypeNone) }
 //
 // Call Unshare before a goroutine with another writer gets v.
 func (v *Choice) CopyFrom(src *Choice) {
-	stefrt.RefuseNested(&v.node, &src.node)
+	if v.box != nil || src.box != nil {
+		stefrt.RefuseNested(&v.node, &src.node)
+	}
 	v.copyFrom(src)
 }
 
