@@ -22,6 +22,23 @@ func family() (top, mid, leaf *stefrt.Node) {
 	return top, mid, leaf
 }
 
+func TestRefuseNested(t *testing.T) {
+	top, mid, leaf := family()
+	_, other, _ := family()
+	for _, pair := range [][2]*stefrt.Node{{top, mid}, {top, leaf}, {mid, leaf}} {
+		require.Panics(t, func() { stefrt.RefuseNested(pair[0], pair[1]) })
+		require.Panics(t, func() { stefrt.RefuseNested(pair[1], pair[0]) })
+	}
+	var sibling stefrt.Node
+	sibling.Init(top, 1)
+	for _, pair := range [][2]*stefrt.Node{{top, top}, {leaf, leaf}, {leaf, &sibling}, {leaf, other}, {other, top}} {
+		stefrt.RefuseNested(pair[0], pair[1])
+	}
+	leaf.Freeze()
+	stefrt.RefuseNested(top, leaf)
+	stefrt.RefuseNested(leaf, top)
+}
+
 func TestMark(t *testing.T) {
 	f := func(wantTop, wantMid, wantLeaf uint64, do func(top, mid, leaf *stefrt.Node)) {
 		t.Helper()
