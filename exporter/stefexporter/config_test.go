@@ -363,7 +363,7 @@ func TestConfigMistakes(t *testing.T) {
 	f(endpoint+"compression: gzip", `compression is "gzip"`, "set compression to zstd or none", "set otlp_fallback::compression to gzip")
 	f(endpoint+"compression: brotli", `compression is "brotli": set it to zstd or none`)
 	f(endpoint+"compression: none\nstef: {compression: zstd}", "compression is set at both levels", "remove one")
-	f(endpoint+"compression: zstd\nprotocol: otlp", "set otlp_fallback::compression instead")
+	f(endpoint+"compression: zstd\nprotocol: otlp", "remove it, and set otlp_fallback::compression")
 	f(endpoint+"compression: gzip\nwings: 2", `compression is "gzip": set it to zstd or none; for OTLP requests set otlp_fallback::compression`)
 	f(endpoint+"stef: {compression: gzip}", `stef: compression is "gzip": set it to zstd or none`)
 	f(endpoint+"stef: {checksums: true, compression: none}", "stef: checksums is true, but streams without compression", "set compression to zstd, or remove checksums")

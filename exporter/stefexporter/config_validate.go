@@ -310,7 +310,7 @@ func (c *Config) validateCompression() error {
 			"both mean the compression inside of STEF; remove one", top, inner)
 	case c.Protocol == ProtocolOTLP:
 		return fmt.Errorf("compression is %q at the top level, but it applies to STEF streams only, and protocol is otlp: "+
-			"set otlp_fallback::compression instead", top)
+			"remove it, and set otlp_fallback::compression", top)
 	}
 	return nil
 }
