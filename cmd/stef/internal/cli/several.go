@@ -173,8 +173,29 @@ func (c *conversion) severalBySignal(env *Env, o convert.Options, inNames []stri
 		}
 		size += m.out.Written()
 	}
-	skipped := uint64(0)
-	var told convert.Result // notes without repetitions: each file was read once for each signal
+	told, skipped := notesOnce(all)
+	if !c.quiet && len(written) > 0 {
+		compared := ""
+		if skipped == 0 {
+			compared = ratio(contentOfAll(written...), size)
+		}
+		fmt.Fprintf(env.Stderr, "%s, %s bytes%s in %s\n", figure.Count(len(written), "file"), figure.Grouped(size), compared, figure.Seconds(time.Since(begin)))
+	}
+	warn(env.Stderr, told)
+	if len(written) == 0 {
+		return noItems(inNames)
+	}
+	for _, m := range written {
+		warnOf(env.Stderr, m.out.Name, m.res)
+	}
+	told.Skipped = skipped // after warn, which would print the sum, too
+	return lost(told)
+}
+
+// notesOnce moves the notes of all results into one result without repetitions, because each file
+// was read once for each signal. It also returns the number of skipped items.
+func notesOnce(all []*merged) (told *convert.Result, skipped uint64) {
+	told = &convert.Result{}
 	noted := map[string]bool{}
 	for _, m := range all {
 		for _, f := range m.res.Ignored {
@@ -195,20 +216,5 @@ func (c *conversion) severalBySignal(env *Env, o convert.Options, inNames []stri
 		base, ok := strings.CutSuffix(f.Error(), convert.NothingConverted)
 		return ok && noted[base+convert.BeginConverted]
 	})
-	if !c.quiet && len(written) > 0 {
-		compared := ""
-		if skipped == 0 {
-			compared = ratio(contentOfAll(written...), size)
-		}
-		fmt.Fprintf(env.Stderr, "%s, %s bytes%s in %s\n", figure.Count(len(written), "file"), figure.Grouped(size), compared, figure.Seconds(time.Since(begin)))
-	}
-	warn(env.Stderr, &told)
-	if len(written) == 0 {
-		return noItems(inNames)
-	}
-	for _, m := range written {
-		warnOf(env.Stderr, m.out.Name, m.res)
-	}
-	told.Skipped = skipped // after warn, which would print the sum, too
-	return lost(&told)
+	return told, skipped
 }
