@@ -68,11 +68,11 @@ var elsewhere = []string{
 	"`fastest` costs 3 to 8 % of the bytes (single recordings: 1.7 to 10 %)",                                                  // -bench Levels
 	"had 0.69 times the bytes in a steady stream and 0.71 times in natural batches",                                           // by a reader
 	"a user's ordered metrics had 0.94 times the bytes of sorted ones there, and 1.13 times in natural batches",               // by a reader
-	"0.081, 0.385 and 0.354 times OTLP for the recordings of node (metrics, traces, logs), instead of 0.083, 0.392 and 0.366", // printed by stef stat and stef convert
+	"0.080, 0.385 and 0.354 times OTLP for the recordings of node (metrics, traces, logs), instead of 0.083, 0.392 and 0.366", // printed by stef stat and stef convert
 	"v0.1.1 has 4.4 % fewer bytes than v0.0.9 (hipstershop metrics, sorted) to 1.4 % more",                                    // a run of the parts size-parts and size-big
 	"| quantity | formula | constant | source |",                                                                              // make deployment
 	"its sender took 0.70 (metrics), 0.81 (traces) and 1.07 times (logs) OTLP's CPU, and its receiver 0.53, 0.41 and 0.56 times; without compression, 2.31, 2.25 and 1.71 times, and 0.64, 0.45 and 0.44 times",                                                                                                                                                                                                                                                                                                                    // a report that is not published
-	"three streams of about 4 minutes each have 0.18 (metrics), 0.43 (traces) and 0.36 times (logs) the bytes of OTLP, in one stream 0.16, 0.41 and 0.34; in larger batches 0.46, 0.61 and 0.57 instead of 0.41, 0.59 and 0.54 times", "It prints 0.56 times the bytes of OTLP for the first batch, and 0.23 to 0.24 times in the steady state", "costs up to 0.05 times the bytes of OTLP (metrics) and up to 0.03 (traces and logs) on average, and 0.06 and 0.04 at most", "(means; most for go metrics: 0.48 instead of 0.41;", // TestLifetime
+	"three streams of about 4 minutes each have 0.18 (metrics), 0.43 (traces) and 0.36 times (logs) the bytes of OTLP, in one stream 0.16, 0.41 and 0.34; in larger batches 0.46, 0.61 and 0.57 instead of 0.41, 0.59 and 0.54 times", "It prints 0.56 times the bytes of OTLP for the first batch, and 0.23 to 0.24 times in the steady state", "costs up to 0.05 times the bytes of OTLP (metrics) and up to 0.03 (traces and logs) on average, and 0.06 and 0.04 at most", "(means; most for go metrics: 0.475 instead of 0.414;", // TestLifetime
 	"than that of the recordings (0.68)",                 // the same page
 	"a user had 0.42 and 0.43 for metrics and logs",      // runs on a busy machine
 	"4.9 to 5.9 µs an item",                              // docs/scale.md
@@ -127,6 +127,13 @@ func (b book) sizes(t *testing.T) {
 		return values
 	}
 	b.here.says(t, "on the same recordings %.2f to %.2f times in the [natural batches](formats.md#size)", least(arrow("size-parts")), most(arrow("size-parts")))
+	var all []float64
+	for _, bytes := range sizes(t, "size-parts") {
+		if of, ok := bytes["Otel Arrow"]; ok {
+			all = append(all, of/bytes["OTLP"])
+		}
+	}
+	b.here.says(t, "with its defaults, it has %.2f to %.2f times the bytes of OTLP in [natural batches]", least(all), most(all))
 	b.here.says(t, "In one big batch, Otel Arrow has %.2f to %.2f times", least(arrow("size-big")), most(arrow("size-big")))
 
 	otlp := table(t, "size-parts").where("format", "OTLP")
@@ -494,8 +501,9 @@ func (b book) collectors(t *testing.T) {
 		}
 	}
 	require.Len(t, rows, 18)
-	var agents []float64
+	var agents, arrow []float64
 	for _, signal := range signals {
+		arrow = append(arrow, rows[signal+" Otel Arrow, v0.145.0"][3])
 		stef, otlp := rows[signal+" STEF"], rows[signal+" OTLP/gRPC zstd"]
 		agents = append(agents, stef[1]/otlp[1])
 		both = append(both, fmt.Sprintf("%.2f", stef[0]/otlp[0]))
@@ -503,6 +511,7 @@ func (b book) collectors(t *testing.T) {
 			t.Errorf("%s: the table of Collectors has %.2f for %s, and rivals-runs.csv %s", b.here.file, stef[3], signal, first)
 		}
 	}
+	b.here.says(t, "[whole Collectors](collectors.md) took %.2f to %.2f times the CPU of OTLP with it.", least(arrow), most(arrow))
 	b.here.says(t, "machine; %.2f to %.2f times in the agent alone, in one run", least(agents), most(agents))
 	b.here.says(t, "| %s, %s and %s times | %s, %s and %s times |\n| exporter", append(slices.Clone(both[3:]), both[:3]...)...)
 	b.here.says(t, "bytes %s (metrics), %s (traces) and %s times (logs), and [", both[3:]...)

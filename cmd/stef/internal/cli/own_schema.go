@@ -144,7 +144,7 @@ func (s *opened) explain(err error) error {
 		return convert.Misfit("%s", s.otherRoots())
 	case s.newer():
 		return fmt.Errorf("the stream is newer than %s: pass the .stef file that it was written with: %w", s.o.schema, err)
-	case s.head != nil && s.head.Wire == nil && len(s.o.base) == 0 && atStart(err):
+	case s.assumed() && len(s.o.base) == 0 && atStart(err):
 		advice := "pass the schema of that version, or, if older, --base with its numbers of fields"
 		if s.other != nil {
 			advice += "; or pass --root " + s.other.Name + ", which fits"
@@ -154,6 +154,8 @@ func (s *opened) explain(err error) error {
 		}
 		return fmt.Errorf("the stream announces no schema, so it is read with all fields of %s (%s). If it was written with an older or newer version, %s: %w",
 			s.o.schema, shortCounts(s.candidates()), advice, err)
+	case s.assumed() && atStart(err) && !cutOff(err):
+		return fmt.Errorf("the stream announces no schema, so it is read with the numbers of --base. If it was written with another version, pass the numbers of that version, as stefc -numbers prints them: %w", err)
 	case misfit:
 		return fmt.Errorf("%w; the schema is that of %s", err, s.o.schema)
 	case s.head != nil && s.head.Wire != nil && atStart(err) && !cutOff(err) && !errors.Is(err, zstd.ErrCRCMismatch):
@@ -162,6 +164,9 @@ func (s *opened) explain(err error) error {
 	}
 	return err
 }
+
+// assumed reports whether the stream announces no schema, so that --schema or --base may be wrong.
+func (s *opened) assumed() bool { return s.o.schema != "" && s.head != nil && s.head.Wire == nil }
 
 // unusedBase says which arguments of --base have no effect on a file. For a root it names only
 // the first file that announces its schema.

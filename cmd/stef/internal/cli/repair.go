@@ -93,6 +93,9 @@ func repair(env *Env, o *opener, inName, outName string, force bool) error {
 	if whole.OverLimit {
 		return in.blame(whole.Damage)
 	}
+	if in.assumed() && whole.Damage != nil && whole.Frames == 0 && !whole.Cut && !whole.NoFrame {
+		return fmt.Errorf("%w; as no frame can be read, repair writes nothing", in.blame(whole.Damage))
+	}
 	if whole.Damage != nil && whole.Lost == 0 && !whole.Unended {
 		return in.blame(fmt.Errorf("%w; the damage is in an earlier frame; repair cannot tell in which one, and writes nothing", whole.Damage))
 	}
