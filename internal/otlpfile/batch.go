@@ -7,8 +7,11 @@ import (
 	"fmt"
 
 	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/plog/plogotlp"
 	"go.opentelemetry.io/collector/pdata/pmetric"
+	"go.opentelemetry.io/collector/pdata/pmetric/pmetricotlp"
 	"go.opentelemetry.io/collector/pdata/ptrace"
+	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
 )
 
 // A Batch is the telemetry of one part. Signal says which of Metrics, Traces and
@@ -82,20 +85,28 @@ func (b Batch) JSON() ([]byte, error) {
 	return nil, fmt.Errorf("%w of the batch is not set", ErrSignal)
 }
 
-// Unmarshal builds a batch from a protobuf message and keeps the message.
-func Unmarshal(s Signal, otlp []byte) (b Batch, err error) {
-	b = Batch{Signal: s, OTLP: otlp}
+// Unmarshal builds a batch from a protobuf message and keeps the message. It reads the message as a request,
+// which has the same fields: pdata moves the scopes of old senders to their place only in requests.
+func Unmarshal(s Signal, otlp []byte) (Batch, error) {
+	b := Batch{Signal: s, OTLP: otlp}
 	switch s {
 	case Metrics:
-		b.Metrics, err = (&pmetric.ProtoUnmarshaler{}).UnmarshalMetrics(otlp)
+		r := pmetricotlp.NewExportRequest()
+		err := r.UnmarshalProto(otlp)
+		b.Metrics = r.Metrics()
+		return b, err
 	case Traces:
-		b.Traces, err = (&ptrace.ProtoUnmarshaler{}).UnmarshalTraces(otlp)
+		r := ptraceotlp.NewExportRequest()
+		err := r.UnmarshalProto(otlp)
+		b.Traces = r.Traces()
+		return b, err
 	case Logs:
-		b.Logs, err = (&plog.ProtoUnmarshaler{}).UnmarshalLogs(otlp)
-	default:
-		err = fmt.Errorf("%w of a message is not set", ErrSignal)
+		r := plogotlp.NewExportRequest()
+		err := r.UnmarshalProto(otlp)
+		b.Logs = r.Logs()
+		return b, err
 	}
-	return b, err
+	return b, fmt.Errorf("%w of a message is not set", ErrSignal)
 }
 
 // UnmarshalJSON builds a batch from a message as JSON.

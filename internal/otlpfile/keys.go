@@ -78,14 +78,8 @@ func keysOfShape(s *shape, known map[*shape]*jsonKeys) *jsonKeys {
 		if f.shape != nil {
 			below = keysOfShape(f.shape, known)
 		}
-		names := []string{f.name}
-		if strings.HasPrefix(f.name, "scope_") { // pdata reads the deprecated field as the field that replaced it
-			names = append(names, "deprecated_"+f.name)
-		}
-		for _, name := range names {
-			k.fields[name] = below // pdata accepts the names of protobuf, too
-			k.fields[camel(name)] = below
-		}
+		k.fields[f.name] = below // pdata accepts the names of protobuf, too
+		k.fields[camel(f.name)] = below
 	}
 	return k
 }

@@ -43,16 +43,23 @@ type field struct {
 	shape  *shape
 }
 
-// A shape is a message: its name and its fields by their numbers.
+// oldScopes is the number of the field in which old senders put the scopes of a resource.
+const oldScopes = 1000
+
+// A shape is a message: its name and its fields by their numbers. Field 0, which no message of protobuf has, is
+// the field oldScopes.
 type shape struct {
 	name   string
 	fields [17]field
 }
 
-// field returns the field with a number. If there is none, it returns a field of kind unknown.
+// field returns the field with a number above 0. If there is none, it returns a field of kind unknown.
 func (s *shape) field(number uint64) field {
-	if number < uint64(len(s.fields)) {
+	switch {
+	case number < uint64(len(s.fields)):
 		return s.fields[number]
+	case number == oldScopes:
+		return s.fields[0]
 	}
 	return field{}
 }
@@ -131,7 +138,9 @@ func valueShapes() (keyValue, anyValue *shape) {
 func root(name, signal, items string, item *shape) *shape {
 	ending := "_" + strings.ToLower(signal)
 	scope := &shape{"Scope" + signal, fields{1: sub("scope", scopeShape), 2: sub(items, item), 3: leaf("schema_url", text)}}
-	resource := &shape{"Resource" + signal, fields{1: sub("resource", resourceShape), 2: sub("scope"+ending, scope), 3: leaf("schema_url", text)}}
+	resource := &shape{"Resource" + signal, fields{
+		0: sub("deprecated_scope"+ending, scope), 1: sub("resource", resourceShape), 2: sub("scope"+ending, scope), 3: leaf("schema_url", text),
+	}}
 	return &shape{name, fields{1: sub("resource"+ending, resource)}}
 }
 

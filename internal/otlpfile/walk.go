@@ -60,6 +60,7 @@ func holdsProfiles(b []byte) bool {
 // counts messages, depth counts arrays and maps of values.
 func (w *walk) message(b []byte, base int, s *shape, level, depth int) *fault {
 	chosen := ""
+	scopes, old := 0, uint64(0)
 	for pos := 0; pos < len(b); {
 		start := base + pos
 		tag, n := uvarint(b[pos:])
@@ -94,8 +95,18 @@ func (w *walk) message(b []byte, base int, s *shape, level, depth int) *fault {
 		if clipped && !w.cut {
 			return &fault{start, fmt.Errorf("%s.%s has %d bytes, only %d remain: %w", s.name, f.name, size, len(value), io.ErrUnexpectedEOF)}
 		}
-		if level == 2 && number == 2 {
-			w.items++
+		switch level {
+		case 2:
+			if number == 2 {
+				w.items++
+			}
+		case 1:
+			if number == 2 {
+				scopes++
+			}
+			if number == oldScopes {
+				old++
+			}
 		}
 		if ft := w.value(value, base+pos, size, wire, s, f, level, depth); ft != nil {
 			return ft
@@ -104,6 +115,9 @@ func (w *walk) message(b []byte, base int, s *shape, level, depth int) *fault {
 			return &fault{start, errCut}
 		}
 		pos += size
+	}
+	if scopes > 0 { // pdata reads the old field only in a resource without other scopes
+		w.unknown += old
 	}
 	return nil
 }
