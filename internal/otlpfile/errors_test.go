@@ -105,7 +105,7 @@ func TestErrorText(t *testing.T) {
 	f(join([]byte{0x0a, 0, 0x0a, 0}, span), otlpfile.Proto, otlpfile.Traces, otlpfile.ErrCorrupt,
 		"otlp traces entry 3, byte 14: corrupt: Span.trace_id has 4 bytes, not 16")
 	f(join([]byte{0x0a, 0}, span[:7]), otlpfile.Proto, otlpfile.Traces, io.ErrUnexpectedEOF,
-		"otlp traces entry 2, byte 2: unexpected EOF")
+		"otlp traces entry 2, byte 2: the file ends inside the entry that begins here (head -c 2 of the file keeps the entries before it): unexpected EOF")
 	f([]byte{0x0a, 0xff, 0xff, 0x7f}, otlpfile.Proto, otlpfile.Traces, otlpfile.ErrTooLarge,
 		"otlp traces entry 1, byte 0: over the limit: an entry of 2097151 bytes, at most 1000")
 	f(part(0x0a, 1, 0x07), otlpfile.Parts, otlpfile.Logs, otlpfile.ErrCorrupt,

@@ -5,6 +5,7 @@ package otlpfile
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 )
@@ -36,7 +37,7 @@ func (d *protoDecoder) next(buf []byte) (piece, error) {
 		if err == nil && size > d.limit {
 			err = fmt.Errorf("%w: an entry of %d bytes, at most %d", ErrTooLarge, size, d.limit)
 		}
-		if err != nil {
+		if err = d.inside(err); err != nil {
 			if len(p.buf) > 0 { // whole entries before the error
 				d.failed = err
 				break
@@ -47,7 +48,8 @@ func (d *protoDecoder) next(buf []byte) (piece, error) {
 			break
 		}
 		whole := len(p.buf)
-		if p.buf, err = d.src.read(p.buf, head+size); err != nil {
+		p.buf, err = d.src.read(p.buf, head+size)
+		if err = d.inside(err); err != nil {
 			if p.buf = p.buf[:whole]; whole > 0 {
 				d.failed = err
 				break
@@ -61,6 +63,19 @@ func (d *protoDecoder) next(buf []byte) (piece, error) {
 	}
 	p.body = p.buf
 	return p, nil
+}
+
+// inside extends the error of a file that ends inside of the entry that begins at d.at. A compressed file may also be
+// cut between two entries.
+func (d *protoDecoder) inside(err error) error {
+	if !errors.Is(err, io.ErrUnexpectedEOF) || d.src.offset == d.at && d.src.Buffered() == 0 {
+		return err
+	}
+	rest := ""
+	if d.entry > 0 {
+		rest = d.src.keeps(d.at, "entries")
+	}
+	return fmt.Errorf("the file ends inside the entry that begins here%s: %w", rest, err)
 }
 
 // peek returns the size of the next entry: of its tag and length, and of its

@@ -304,7 +304,7 @@ func advised(o *Options, err error) error {
 		return fmt.Errorf("%w; nothing before the cut is complete, so --skip has nothing to convert", err)
 	}
 	if o.Skip && o.From.otlp() && (errors.Is(err, otlpfile.ErrCorrupt) || errors.Is(err, io.ErrUnexpectedEOF)) {
-		return fmt.Errorf("%w; --skip omits items that cannot be converted, not damaged %ss", err, partNoun(o.From))
+		return fmt.Errorf("%w; --skip omits items that cannot be converted, not damaged %s", err, partNouns(o.From))
 	}
 	misfit := errors.Is(err, dynamic.ErrSchema) || errors.Is(err, stream.ErrRoot) || errors.Is(err, stef.ErrSchema)
 	if o.From == STEF && o.Root == nil && misfit {
@@ -347,7 +347,7 @@ func recoverable(o *Options, err error) error {
 	}
 	// An error with a line number is about one message, and the messages after it are whole.
 	if at := (*otlpfile.Error)(nil); o.From.otlp() && errors.As(err, &at) && at.Cut && at.Part > 1 && at.OneLine == 0 {
-		return fmt.Errorf("%w; stef convert --skip converts the whole %ss before it", err, partNoun(o.From))
+		return fmt.Errorf("%w; stef convert --skip converts the whole %s before it", err, partNouns(o.From))
 	}
 	return err
 }

@@ -343,3 +343,11 @@ func partNoun(f Format) string {
 	}
 	return "part"
 }
+
+// partNouns is the word for what is cut or damaged in a file of a format.
+func partNouns(f Format) string {
+	if f == OTLP { // one message, which is read entry by entry
+		return "entries"
+	}
+	return partNoun(f) + "s"
+}
