@@ -53,7 +53,8 @@ OUT, INs of several signals become one file per signal.
 
 A file of several signals, as the file exporter writes it for several pipelines in
 JSON, in parts or in stef-parts, needs --signal, which converts one signal and counts
-what it skips, or {signal} in the name of OUT, which writes one file per signal:
+what it skips, or {signal} in the name of OUT, which writes one file per signal. With
+{signal} INs are read several times, so they cannot be standard input or pipes:
 
   stef convert all.json out-{signal}.stef
 
@@ -174,7 +175,7 @@ func (c *conversion) define(flags *flag.FlagSet) {
 		return err
 	})
 	flags.Func("frame-items", "`N` combine consecutive parts of IN into frames of up to N items, if OUT is stef;\n"+
-		"a stream of few large frames is smaller, and needs memory for a frame", func(s string) (err error) {
+		"a stream of few large frames (N from 1000) is smaller, and needs memory for a frame", func(s string) (err error) {
 		if o.FrameItems, err = strconv.Atoi(s); err != nil {
 			return fmt.Errorf("write a number from 1 to %d, in digits only", convert.MaxFrameItems)
 		}

@@ -153,16 +153,19 @@ func eachInput(env *Env, names []string, f func(name string) error) (err error) 
 // severalTimes returns an error if an input cannot be read several times. subject is the feature
 // that needs several reads. A pipe, such as <(zcat all.json.gz), is empty when it is read again.
 func severalTimes(subject string, names []string) error {
-	needs := "a file"
+	needs, or := "a file", ""
 	if len(names) > 1 {
 		needs = "files"
 	}
+	if subject == convert.SignalMark {
+		or = ", or convert one signal, with --signal"
+	}
 	for _, name := range names {
 		if name == "-" {
-			return usagef("%s needs %s to read several times, not standard input", subject, needs)
+			return completef("%s needs %s to read several times, not standard input: write it to a file first%s", subject, needs, or)
 		}
 		if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
-			return completef("%s needs %s to read several times, and %s is a pipe or a device: write its content to a file first", subject, needs, name)
+			return completef("%s needs %s to read several times, and %s is a pipe or a device: write its content to a file first%s", subject, needs, name, or)
 		}
 	}
 	return nil

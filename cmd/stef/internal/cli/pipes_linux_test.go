@@ -47,7 +47,7 @@ func TestSplitPipe(t *testing.T) {
 		}
 		code, _, stderr := run(nil, append(args, m.path("split-{signal}.stef"))...)
 		require.Equal(t, cli.ExitUsage, code, stderr)
-		require.Regexp(t, `^stef convert: \{signal\} needs (a file|files) to read several times, and /dev/fd/\d+ is a pipe or a device: write its content to a file first\n$`, stderr)
+		require.Regexp(t, `^stef convert: \{signal\} needs (a file|files) to read several times, and /dev/fd/\d+ is a pipe or a device: write its content to a file first, or convert one signal, with --signal\n$`, stderr)
 		left, err := filepath.Glob(m.path("split-*"))
 		require.NoError(t, err)
 		require.Empty(t, left)

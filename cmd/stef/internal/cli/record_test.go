@@ -228,7 +228,7 @@ func TestRecordAndReplayRefuse(t *testing.T) {
 	f(cli.ExitUsage, "put {signal} into the name of OUT, as in 'x-{signal}.stef'", "record", "x.stef")
 	f(cli.ExitUsage, "cannot tell the format", "record", filepath.Join(dir, "{signal}.dat"))
 	f(cli.ExitIO, "999999", "record", "--listen", "localhost:999999", filepath.Join(dir, "{signal}.stef"))
-	f(cli.ExitUsage, "replay needs a file to read several times, not standard input", "replay", "-")
+	f(cli.ExitUsage, "replay needs a file to read several times, not standard input: write it to a file first\n", "replay", "-")
 	f(cli.ExitUsage, "FILE is missing", "replay")
 	f(cli.ExitUsage, "must be original, max or a number above 0", "replay", "--rate", "-1", recorded)
 	f(cli.ExitUsage, "must be original, max or a number without commas or unit, such as 1000", "replay", "--rate", "1,000", recorded)

@@ -63,7 +63,7 @@ func TestSeveralInputsBySignal(t *testing.T) {
 	require.Contains(t, stderr, "--signal and {signal} do not go together")
 	code, _, stderr = run(nil, "convert", logs, "-", none)
 	require.Equal(t, cli.ExitUsage, code)
-	require.Contains(t, stderr, "{signal} needs files to read several times, not standard input")
+	require.Contains(t, stderr, "{signal} needs files to read several times, not standard input: write it to a file first, or convert one signal, with --signal\n")
 
 	// Several inputs of one signal have a ratio, too.
 	_, stderr = mustRun(t, nil, "convert", logs, stef, filepath.Join(dir, "both.stef"))

@@ -46,7 +46,9 @@ have it. The columns of the fields that it replaces are empty.
 For a file of OTLP, Parquet or Arrow stat reports on the stream that stef convert makes
 of it. For a stream that is cut or damaged it reports on the whole frames before the
 damage, says how much is lost and exits with 1; stef repair copies these frames. Of a
-cut file of messages it reports on the whole messages in the same way.
+cut file of STEF messages (stef-parts) it reports on the whole messages in the same
+way. Of a cut file of OTLP or Arrow it prints only the error: stef convert --skip
+converts what is whole.
 
 A dictionary has the number of entries sent, the most it held at a time, the bytes of
 their texts, and how often an entry was referred to. A record that repeats the value of
