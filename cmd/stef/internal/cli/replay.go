@@ -58,9 +58,8 @@ second, and is printed. --rate sets another pace. With --rate N a batch is sent
 whole, and the next one, also of the next round, when its items have taken their time;
 the replay ends when those of the last batch have. A wait of 5 s or longer is printed.
 At the pace of the recording, the tool connects before it waits for the first batch.
-At this pace, with --now and with several rounds, the files are read once before
-anything is sent, so nothing of a cut file is sent. Otherwise replay sends what is whole
-before the cut, prints how much it sent, and exits with 1.
+At this pace, with --now and with several rounds, nothing is sent if a file is cut.
+Otherwise replay sends what is whole before the cut, and exits with 1.
 
 A recording that is sent again as it is repeats its ids and times, which no sender
 does. --new-ids and --now change them; later rounds of --rounds do it always. Without
