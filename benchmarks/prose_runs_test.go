@@ -114,7 +114,7 @@ func (b book) gzip(t *testing.T) {
 	b.here.says(t, "STEF has %s (metrics), %s (traces) and %s times (logs) its items per CPU second in the steady state, for %.2f, %.2f and %.2f times its bytes",
 		append(of("default", "steady", "speed gzip"), of("default", "steady", "bytes gzip")...)...)
 	runs := len(gzip.where("setting", "default", "signal", "logs", "age", "steady"))
-	b.here.says(t, "in first batches %s, %s and %s times, for %.2f, %.2f and %.2f times (%d runs, [list]",
+	b.here.says(t, "in first batches %s, %s and %s times, for %.2f, %.2f and %.2f times (%d runs on the EPYC, [list]",
 		append(append(of("default", "first batch", "speed gzip"), of("default", "first batch", "bytes gzip")...), runs)...)
 	worst := func(setting string) string {
 		return span(".2", gzip.where("setting", setting, "signal", "logs", "age", "first batch").column(t, "worst speed gzip"))
