@@ -67,8 +67,8 @@
 // to another record and is not shared, SetF makes a shared copy of it. EditF returns a
 // value that can be changed: a copy if the present value is shared. Call EditF to
 // change a value and F to read it. The dictionary structs in a reader's record are
-// shared: callers may keep them, and set them in a writer's record. Until the stream sets a
-// field of such a type, its value is empty and not shared.
+// shared: callers may keep them, and set them in a writer's record. A dictionary struct
+// that the stream has not set yet is empty and not shared.
 //
 // A shared value can be set in the records of several writers, if all of them run in
 // one goroutine. Writers of different goroutines would cause a data race, because each
@@ -114,14 +114,14 @@
 // record with a multimap that is too long for the format, or with more text than a frame holds, and
 // can continue.
 //
-// A writer does not check the limits of readers. It writes values nested deeper than
-// Depth, arrays and multimaps of a record that need more memory than RecordBytes, and
-// texts that need more memory in the dictionaries than DictBytes, without an error. A text
-// in a dictionary struct can count twice there: a reader with the default Limits refuses a
-// Resource with an attribute of 33 MiB. Check all three before writing untrusted data, or
-// raise the limits of the readers. All readers are strict and
-// bounded by Limits, and report where a stream is wrong (FormatError). Nothing here
-// starts goroutines, logs, or panics on input.
+// A writer does not check the limits of readers. It returns no error for values nested
+// deeper than Depth, for arrays and multimaps of a record that need more memory than
+// RecordBytes, or for texts that need more memory in the dictionaries than DictBytes. A
+// text in a dictionary struct can count twice for DictBytes: a reader with the default
+// Limits refuses a Resource with an attribute of 33 MiB. Check all three before writing
+// untrusted data, or raise the limits of the readers. All readers are strict and bounded
+// by Limits, and report where a stream is wrong (FormatError). Nothing here starts
+// goroutines, logs, or panics on input.
 //
 // # Iteration, errors and zero values
 //
@@ -129,14 +129,14 @@
 //
 //   - Iterate over a stream with Next until it returns false, then call Err. It returns
 //     nil at a clean end. Records that Next returned before an error are those that were
-//     written, unless bytes without a checksum were changed, or the reader has another
-//     root or schema: a stream does not name its root or its schema. The headers of
-//     streams and frames never have a checksum, the rest of a frame has one with
-//     WithChecksums. The end is final: Next does not check again whether a file has grown
-//     (package rotate finds the end of a file that is being written). bufio.Scanner and arrow-go's
-//     array.RecordReader work like this. parquet-go fills a slice and returns io.EOF
-//     with the last rows; here a record is one value that changes in place, so there
-//     is no slice to fill.
+//     written, with two exceptions: a byte without a checksum was changed, or the reader
+//     assumes another root or schema than the writer used. A stream names neither. With
+//     WithChecksums, all bytes of a frame except its header have a checksum. The headers
+//     of the stream never have one. The end is final: Next does not check again whether
+//     a file has grown (package rotate finds the end of a file that is being written).
+//     bufio.Scanner and arrow-go's array.RecordReader work like this. parquet-go fills a
+//     slice and returns io.EOF with the last rows; here a record is one value that changes
+//     in place, so there is no slice to fill.
 //   - Iterate over what a record contains with All, or by Len and an index.
 //   - A function that writes returns one error. After ErrLimit of a record the writer
 //     continues; after any other error it returns that error again. klauspost/compress/zstd

@@ -21,8 +21,8 @@ var (
 	// found this only after it had encoded the record. So, unlike after ErrLimit, the records
 	// of the frame are not written, and the writer cannot be used any more.
 	ErrFrameTooLarge = errors.New("frame too large")
-	// ErrSchema means that the reader cannot read the wire schema of a stream, or that
-	// a writer cannot write in a wire schema.
+	// ErrSchema means that a reader cannot read the wire schema of a stream, or that a
+	// writer cannot write the wire schema of WithSchema.
 	ErrSchema = errors.New("incompatible schema")
 	// ErrVersion means that a stream has a format version or a compression that this
 	// package does not know.

@@ -55,8 +55,8 @@ const (
 	// MaxPairs is the maximum number of pairs in a multimap.
 	MaxPairs = 1023
 	// MaxFrameBytes is the maximum size of a frame in bytes. Writers do not add up texts shorter
-	// than 64 KiB. So they do not refuse a record that is too large because of a thousand or more
-	// such texts: the error of the frame is ErrFrameTooLarge, and the writer is unusable afterwards.
+	// than 64 KiB. So they accept a record that is too large because of a thousand or more such
+	// texts. Its frame then fails with ErrFrameTooLarge, and the writer is unusable afterwards.
 	MaxFrameBytes = 64 << 20
 	// MaxHeaderBytes is the maximum size of a header in bytes.
 	MaxHeaderBytes = 1 << 20

@@ -47,7 +47,8 @@ type ReaderStats struct {
 	// AddedBytes is the memory that was allocated for records and entries of
 	// dictionaries, summed over the stream: a restart of the dictionaries does not
 	// decrease it. Work counts, too: for values that have few or no bytes in the stream,
-	// the reader adds an eighth of the bytes that it copied, hashed or compared. These are
-	// references to dictionary entries, and values restored from the compact form.
+	// the reader adds an eighth of the bytes that it copied, hashed or compared. Such
+	// values are references to dictionary entries, and values restored from the compact
+	// form.
 	AddedBytes int64
 }

@@ -26,7 +26,7 @@ const MaxZstdDictBytes = 1 << 20
 // spec: #compression
 type ZstdDict struct{ dict config.ZstdDict }
 
-// NewZstdDict returns a dictionary with a copy of content, at least 8 and at most
+// NewZstdDict returns a dictionary with a copy of content, which must have from 8 to
 // MaxZstdDictBytes bytes.
 func NewZstdDict(content []byte) (*ZstdDict, error) {
 	if len(content) < 8 || len(content) > MaxZstdDictBytes {

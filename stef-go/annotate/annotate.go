@@ -48,8 +48,9 @@
 // schema, with plain values.
 //
 // Package annotate has no decoder: it prints the events that package dynamic passes to
-// a trace function. It shows a stream as dynamic reads it, and imports no columns or
-// frames of the generated code. Tests compare the generated code with dynamic.
+// a trace function. So it shows a stream as dynamic reads it. It does not use the
+// packages that decode columns and frames for the generated code. Tests compare the
+// generated code with dynamic.
 package annotate
 
 import (

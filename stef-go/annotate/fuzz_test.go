@@ -13,8 +13,8 @@ import (
 	"github.com/otelstef/stef/stef-go/dynamic"
 )
 
-// FuzzStream annotates any bytes. The lines must contain each bit of the stream once,
-// as far as it was read.
+// FuzzStream annotates any bytes. The lines must contain each bit that was read
+// exactly once.
 func FuzzStream(f *testing.F) {
 	f.Add(stream(f))
 	f.Add(stream(f, dynamic.WithRestart(dynamic.RestartAll)))

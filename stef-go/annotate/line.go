@@ -21,8 +21,9 @@ const (
 	partBytes = 1000 * bytesPerLine
 	// restBits is the maximum number of unread bits that are printed. Values have fewer bits.
 	restBits = 1 << 10
-	// leastText is the number of bytes of text that an element or record can have even if this
-	// exceeds the limit for its frame. An element or record after the limit has no text.
+	// leastText is the number of bytes of text that every element or record may have if it
+	// begins below the limit of its frame. These bytes may exceed the limit. An element or
+	// record that begins after the limit has no text.
 	leastText = 4 << 10
 )
 

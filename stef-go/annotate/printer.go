@@ -26,7 +26,7 @@ type printer struct {
 	sizes sizeLines
 
 	// frames is the number of the last frame to print, or 0 to print all. over says that the
-	// next frame has begun.
+	// frame after it has begun.
 	frames int
 	over   bool
 

@@ -175,8 +175,8 @@ func (r *BitReader) readSlow(n uint) uint64 {
 	}
 	high := r.acc &^ (^uint64(0) << r.avail)
 	if need > have {
-		// A number that begins in the data and ends in granted bits must be zero: of other
-		// numbers, the missing bits are unknown.
+		// A number that begins in the data and ends in granted bits must be zero: the
+		// missing bits of any other number are unknown.
 		if need-have > r.slack || high|word != 0 {
 			r.acc, r.avail = 0, 0
 			r.Fail(FaultEnd)

@@ -65,7 +65,7 @@ func (t *BytesTable) Spare() int { return spare(t.entries) }
 func (t *BytesTable) Len() int { return len(t.entries) }
 
 // freeBytes is the maximum length of entries whose copies do not count against the
-// limits. Ids have 16 bytes.
+// limits. It is enough for ids, which have up to 16 bytes.
 const freeBytes = 64
 
 // BytesDictDecoder reads what BytesDictEncoder writes.

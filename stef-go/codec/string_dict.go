@@ -71,9 +71,9 @@ func (d *StringDict) Ref(v string) Ref {
 	return d.refOf(v)
 }
 
-// Resolve sets the references of texts to the results of Ref, except that a text of
-// more than 256 bytes gets 0 if its present reference is wrong. It uses the present
-// references as guesses.
+// Resolve sets the reference of each text to the result of Ref. It tries the present
+// reference first. If that is wrong and the text has more than 256 bytes, the
+// reference becomes 0.
 func (d *StringDict) Resolve(texts []Text) {
 	switch {
 	case d == nil:
@@ -346,9 +346,10 @@ type StringDictDecoder struct {
 type tablePiece struct {
 	text string
 	from int // offset in the column
-	// room limits the bytes that new pieces copy beyond their first entry, in case no
-	// entry uses them. Each entry adds twice its counted size to room. So entries use
-	// at least a third of the memory of the pieces of a frame.
+	// room limits the bytes that new pieces copy after their first entry, because later
+	// entries may not use these bytes. Each entry adds twice its counted size to room,
+	// and each piece subtracts the bytes after its first entry. So entries use at least
+	// a third of the memory of the pieces of a frame.
 	room int
 }
 

@@ -28,9 +28,9 @@ type ReadTree struct {
 	fault     bitio.Fault
 	sizeFault bitio.Fault // fault in the size table of the frame
 
-	// full lists the columns that may have data of the last frame. In small frames it has few
-	// columns, because most columns are empty. During Split, stale lists the columns that may
-	// have data of the previous frame.
+	// full lists the columns that may have data. It is short in small frames, because most
+	// columns are empty. During Split, stale is the list of the previous frame, and full the
+	// list of the new frame.
 	full, stale []int32
 	frames      uint32  // never 0 while a frame is read
 	lacking     []int32 // columns that may read granted bits beyond their end
