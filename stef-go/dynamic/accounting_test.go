@@ -170,8 +170,8 @@ func TestReadDictLimit(t *testing.T) {
 	f(size, false)
 }
 
-// TestEntrySizes checks the counted size of each kind of entry: the entries of the changes
-// have exactly the size want.
+// TestEntrySizes checks the counted size of each kind of entry. want is the exact size of
+// all entries that the changes add.
 func TestEntrySizes(t *testing.T) {
 	f := func(text string, want int, changes ...fields) {
 		t.Helper()

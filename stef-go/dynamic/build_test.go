@@ -17,9 +17,9 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// Tests write records as plain Go values. A struct has the Go type fields, a oneof has one,
-// a multimap pairs, an array list, and a number can be an int. In a value of type fields,
-// nil makes a field absent, and a missing field keeps its value.
+// Tests write records as plain Go values. The types below are fields for a struct, one for
+// a oneof, pairs for a multimap and list for an array. A number can be an int. In a value
+// of type fields, nil makes a field absent, and a missing field keeps its value.
 type (
 	fields map[string]any
 	one    struct {

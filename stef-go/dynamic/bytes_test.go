@@ -13,8 +13,8 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// The streams in this file were decoded by hand when the format was documented.
 // plainHead has the headers of a stream without compression, schema and user data.
+// The streams in this file were decoded by hand when the format was documented.
 const plainHead = "53 54 45 46 02 00 00 | 00 02 00 00 |"
 
 const primitives = `

@@ -9,10 +9,10 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// MaxDepth is the maximum nesting of values of types that can contain themselves, in
-// writers and, without WithMaxDepth, in readers. Each array inside an array of AnyValue
-// adds two levels: the AnyValue and the array. A oneof counts only if its choice is
-// composite.
+// MaxDepth is the maximum nesting of values of types that can contain themselves. It
+// applies to writers, and to readers without WithMaxDepth. Each array inside an array
+// of AnyValue adds two levels: the AnyValue and the array. A oneof counts only if its
+// choice is composite.
 //
 // spec: #limits
 const MaxDepth = 1024
@@ -33,9 +33,9 @@ type decoder struct {
 	maxDepth  int
 	allocated int
 	depth     int
-	// trace receives the events, if it is set. Events also need index, the positions
-	// in the enclosing arrays and multimaps, and code, the length or reference that the
-	// last text began with.
+	// trace receives the events, unless it is nil. The other fields are for events:
+	// index has the positions in the enclosing arrays and multimaps. code is the length
+	// or reference at the start of the last text.
 	trace *tracer
 	index []int
 	code  int64

@@ -90,7 +90,7 @@ func (d *writeDicts) reset() {
 	d.texts, d.structs, d.size = map[string]map[string]int{}, map[string]map[string]int{}, 0
 }
 
-// add appends an entry for a new key, so that the length of the map is the number of
+// add adds an entry. key must be new, because the length of the map is the number of
 // entries.
 func (d *writeDicts) add(dicts map[string]map[string]int, name, key string, size int) {
 	if dicts[name] == nil {

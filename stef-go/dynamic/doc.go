@@ -7,8 +7,8 @@
 // and knows one schema; this package interprets a schema.Struct at run time, reads bits
 // one at a time and checks every rule of the format. Tests compare the generated code
 // with this package. The file tool uses this package, because it does not know the schema at
-// compile time. Only the schema types are shared with the fast implementation, so that an
-// error in one is not also in the other.
+// compile time. The two implementations share only the schema types, so that they do not
+// share errors.
 //
 // A Reader converts a stream into records, a Writer records into a stream:
 //

@@ -14,13 +14,14 @@ import (
 const maxChangedPairs = 62
 
 // encoder encodes records into the columns of successive frames. It compares each
-// record with the previous record. Values must be the output of a fitter: such values
-// have the types of the schema, and are equal if everything that is sent is equal.
+// record with the previous record. Values must be the output of a fitter. They then
+// have the types of the schema, and initial values in place of everything that is not
+// sent.
 type encoder struct {
 	dicts writeDicts
-	// frameBits is the size of the frame as it counts against the limit. Arrays and
-	// multimaps count the growth of their columns, so nested values of recursive types
-	// count more than once.
+	// frameBits is the size of the frame that is compared with its limit. Nested values
+	// of recursive types count more than once: each enclosing array or multimap adds the
+	// growth of the shared column.
 	frameBits int
 }
 

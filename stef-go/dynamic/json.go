@@ -24,7 +24,7 @@ import (
 //	multimap  [{"key":KEY,"value":VALUE},...]
 //	array     [ELEMENT,...]
 //	bool      true or false
-//	int64     the decimal number in a string, also of a uint64 or an enum
+//	int64     the decimal number in a string; the same for a uint64 or an enum
 //	float64   {"v":"0.5","bits":"3fe0000000000000"}
 //	string    a string, in which only '"' and '\' have a backslash and bytes
 //	          below 0x20 are \u00xx; {"invalid_utf8_hex":HEX} if it is not UTF-8

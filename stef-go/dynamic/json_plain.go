@@ -30,9 +30,9 @@ import (
 //	float64   a number with a point or an exponent; "NaN", "+Inf", "-Inf"
 //	string    a string; {"invalid_utf8_hex":HEX} if it is not UTF-8
 //	bytes     {"bytes":HEX} as the choice of a oneof, otherwise a string of
-//	          lower-case hexadecimal digits; ids that are such text already, as
-//	          in the published schema, are printed as they are: fields whose
-//	          names end in TraceID if they have 32 digits, in SpanID if 16
+//	          lower-case hexadecimal digits. Ids that already are such digits, as
+//	          in the published schema, are printed as they are: 32 digits in a
+//	          field named ...TraceID, or 16 digits in a field named ...SpanID
 func AppendPlainJSON(dst []byte, root *schema.Struct, rec *Struct) []byte {
 	return plainJSON{}.structure(dst, root, rec)
 }
@@ -68,8 +68,9 @@ func (j plainJSON) structure(dst []byte, s *schema.Struct, v *Struct) []byte {
 	return append(dst, '}')
 }
 
-// plainEmpty reports whether a value is initial and carries no information. An initial
-// value can carry information, such as the kind of a metric.
+// plainEmpty reports whether AppendPlainJSON omits v because v is initial. It does not
+// omit 0 of an enum in which 0 has a name other than Unspecified, such as the kind
+// Gauge.
 func plainEmpty(t *schema.Type, v any) bool {
 	switch v := v.(type) {
 	case bool:

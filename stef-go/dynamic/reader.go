@@ -23,8 +23,8 @@ type Reader struct {
 	onFrame func(*Frame)
 	trace   *tracer
 
-	// frame is the frame that was begun last, and left is the number of its records that
-	// were not read yet.
+	// frame is the frame that the Reader began last, and left is the number of its
+	// unread records.
 	frame   Frame
 	left    uint64
 	current *Struct

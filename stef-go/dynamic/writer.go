@@ -94,8 +94,8 @@ func (w *Writer) writeHeaders(wire schema.WireSchema) error {
 
 // Write adds a record to the current frame and ends the frame if it is large enough.
 // A record that does not fit the schema or a limit is refused and does not change
-// the stream; after any other error the stream is unusable. Write keeps strings and
-// bytes of rec, which must not be modified later, and nothing else.
+// the stream; after any other error the stream is unusable. Write keeps the strings
+// and bytes of rec, so they must not be modified later. It keeps nothing else.
 func (w *Writer) Write(rec *Struct) error {
 	if w.err != nil {
 		return w.err

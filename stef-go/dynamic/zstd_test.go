@@ -188,8 +188,9 @@ func TestZstdBad(t *testing.T) {
 }
 
 // TestZstdChecksumBeforeRecords changes the checksum of a frame whose zstd data are
-// flushed and then ended, as writers with checksums end them. The reader must return no
-// record of the frame. It must continue after a frame with the right checksum.
+// flushed and then ended. Writers with checksums write such frames. The reader must
+// return no record of the frame. It must continue after a frame with the right
+// checksum.
 func TestZstdChecksumBeforeRecords(t *testing.T) {
 	c := newZstdCase(t)
 	f := func(bad int, later dynamic.FrameFlags) *dynamic.Reader {

@@ -5,9 +5,9 @@ package plain
 
 import "math"
 
-// places is the number of places of each kind. The form of a value is places * kind + place.
-// A place of 0 means that a scalar is sent as bits, place e + 1 that it is a decimal with e
-// digits after the point.
+// places is the number of places of each kind: the form of a value is places * kind + place.
+// Place 0 means that the scalar is sent as bits. Place e + 1 means that it is a decimal with
+// e digits after the point.
 //
 // spec: #compact-points
 const places = 14

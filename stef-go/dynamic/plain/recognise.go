@@ -19,8 +19,9 @@ type signal struct {
 	read string
 	// first has the first field that compact.stef adds to each struct that it extends.
 	first map[string]string
-	// form returns the form of a stream. keeps reports whether the stream has a field,
-	// given as PATH TYPE, that the first version of the form does not have.
+	// form returns the form of a stream. It calls keeps for fields, given as PATH TYPE,
+	// that only later versions of the form have. keeps reports whether the stream has
+	// the field.
 	form func(root *schema.Struct, keeps func(field string) bool) form
 }
 
@@ -179,7 +180,8 @@ var pathElements = strings.NewReplacer("[]", ".[]", "{}", ".{}", ":", ".:", "|",
 // find returns the type of a field at a path, nil if root does not have it or does not
 // keep it. In the path |NAME is the choice of a oneof, [] the element of an array, : and {}
 // are the key and the value of a multimap. find also returns nil if a field of the path is
-// optional; if optional is set, the last field must be optional instead.
+// optional. If optional is set, this does not apply to the last field, which must be
+// optional.
 func find(root *schema.Struct, kept schema.Kept, path string, optional bool) *schema.Type {
 	t := &schema.Type{Kind: schema.KindStruct, Struct: root}
 	names := strings.Split(pathElements.Replace(path), ".")

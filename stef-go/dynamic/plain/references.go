@@ -23,8 +23,8 @@ const (
 	// maxReferred is the maximum total length of the texts that the references of a
 	// record stand for.
 	maxReferred = 1 << 20
-	// maxBodyPairs is the maximum number of pairs of a body that can contain references
-	// and that references can refer to.
+	// maxBodyPairs is the number of pairs at the start of a body that references can
+	// use: only these pairs can contain references, or be referred to.
 	maxBodyPairs = 256
 )
 

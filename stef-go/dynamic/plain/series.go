@@ -188,8 +188,8 @@ func (c *clock) has(number int, time uint64) bool {
 	return number < len(c.ticks) && c.ticks[number].time == time
 }
 
-// tickOf returns the first of the given ticks whose time is time. If there is none, it adds
-// a tick and returns its number.
+// tickOf returns the first of numbers whose tick has the given time. If there is none, it
+// adds a tick and returns the number of the new tick.
 func (c *clock) tickOf(time uint64, numbers ...int) int {
 	for _, n := range numbers {
 		if c.has(n, time) {
