@@ -45,8 +45,9 @@ type dictUse struct {
 	line  int
 }
 
-// stringDict reports whether a type that names a dictionary can have a dictionary. If an enum names
-// one, it adds an error. If a struct, oneof or multimap names one, it adds a warning and removes it.
+// stringDict reports whether a type that names a dictionary can have a dictionary. It adds an error
+// for an enum. For a struct, oneof or multimap it adds a warning, and removes the dictionary name
+// from t.
 func (c *checker) stringDict(t *schema.Type) bool {
 	at := c.places[t].dict
 	switch t.Kind {

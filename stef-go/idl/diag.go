@@ -133,8 +133,8 @@ type delayed struct {
 	message string
 }
 
-// laterf reports an error of the parser after which the checker can still run, so that one run
-// shows the errors of both. Until flush, failed ignores the error.
+// laterf reports an error of the parser after which the checker can still run. So one run
+// shows the errors of both. failed ignores the error until flush is called.
 func (r *reports) laterf(at span, format string, args ...any) {
 	if len(r.later) < maxReports {
 		r.later = append(r.later, delayed{at, fmt.Sprintf(format, args...)})

@@ -163,8 +163,8 @@ func TestLongLineOfErrors(t *testing.T) {
 	}
 }
 
-// TestLargeWrongSchema takes minutes if each error, or each struct of a root that is too large, scans
-// the other definitions.
+// TestLargeWrongSchema parses large schemas with errors. It takes minutes if the package scans all
+// definitions for each error, or for each struct of a root that is too large.
 func TestLargeWrongSchema(t *testing.T) {
 	f := func(want, begin string, part func(i int) string) {
 		t.Helper()

@@ -18,8 +18,9 @@ type parser struct {
 	// tok is the next token, which is not consumed yet. count is the number of consumed tokens.
 	tok   token
 	count int
-	// suspect is the name of a field whose type, or type of elements, is a name on the next
-	// line. If a syntax error follows in the body, a missing type is its likely cause.
+	// suspect is a missing type: the parser read the name on the next line as the type of a
+	// field, or of its elements. If a syntax error follows in the body, the missing type is
+	// its likely cause.
 	suspect cause
 	// cause is a word of another language that was read as a name. If a syntax error
 	// follows in the body, the word is its likely cause.
@@ -310,9 +311,10 @@ func (p *parser) nested(outer token) {
 	}
 }
 
-// skipEntry skips to the next line or the end of the body. It skips lines inside nested braces, unless
-// a definition starts there. start is p.count at the start of the entry: if no token of the entry
-// was consumed, skipEntry skips the first token, so that parsing makes progress.
+// skipEntry skips to the next line or the end of the body. It also skips lines inside nested
+// braces, but stops at a line that starts a definition. start is p.count at the start of the entry:
+// if no token of the entry was consumed, skipEntry skips the first token, so that parsing makes
+// progress.
 func (p *parser) skipEntry(start int) {
 	depth := 0
 	for p.tok.kind != endOfFile {

@@ -63,9 +63,9 @@ func (p *parser) blameBehind(name token, before []*schema.Field) {
 	}
 }
 
-// blameFront is called after a name and a type were read as a field. If one more word or
-// type follows on the line, the name or the type may be a word that other languages write
-// in front of a field or of a type, such as "repeated". If so, blameFront blames this word.
+// blameFront blames a word that other languages write in front of a field or of a type,
+// such as "repeated". It is called after a name and a type were read as a field. Either can
+// be such a word if one more word or type follows on the line.
 func (p *parser) blameFront(name, typ token) {
 	_, primitive := primitives[p.tok.kind]
 	if p.tok.first || p.tok.kind != identifier && !primitive && p.tok.kind != "[" {

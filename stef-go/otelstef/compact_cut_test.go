@@ -57,8 +57,9 @@ func TestCompactWithoutFieldsOfIDs(t *testing.T) {
 	}
 }
 
-// cuts lists types of which a stream in the compact form can keep fewer fields, with the smallest
-// number of fields to keep. Fields that the form computes are returned in any case.
+// cuts has the types, by root, that can have fewer fields in a stream in the compact form. The
+// number is the minimum number of fields. Readers return the fields that the form computes even
+// if the stream lacks them.
 var cuts = map[string]map[string]int{
 	"Metrics": {"AnyValue": 0, "Exemplar": 0, "ExemplarValue": 0, "Metric": 1, "Resource": 1, "Scope": 1},
 	"Spans":   {"AnyValue": 0, "Event": 2, "Link": 0, "Span": 9, "SpanStatus": 0, "Resource": 1},

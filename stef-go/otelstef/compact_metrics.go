@@ -185,8 +185,9 @@ func (f *metricsWriterForm) enter(w *MetricsWriter, mask uint64) {
 	}
 }
 
-// sentRef returns the reference of a value that was just sent. The slot of an entry that equals
-// the value of the record can have the reference of another writer, which has the entry, too.
+// sentRef returns the reference of v, a value that was just sent. s is the slot of v. Another
+// writer that also sent v may have replaced the reference in s by its own; sentRef then finds v
+// by its contents.
 func sentRef[T any](d *stefrt.StructDict[T], v *T, s *stefrt.Slot, hash func(*T, *codec.Hash), equal func(a, b *T) bool) uint64 {
 	ref, ok := d.Known(s)
 	if !ok {

@@ -16,9 +16,9 @@ import (
 	"github.com/otelstef/stef/stef-go/steftest"
 )
 
-// Both engines still read the streams that earlier versions wrote before the
-// compact form existed. Writers still write the same bytes in the schemas of these
-// streams, also when the newest schema has grown.
+// The generated code and package dynamic still read streams that were written before
+// the compact form existed. Writers still write the same bytes in the schemas of
+// these streams, also when the newest schema has grown.
 func TestKeptStreams(t *testing.T) {
 	f := func(name string, root *steftest.Root) {
 		t.Helper()

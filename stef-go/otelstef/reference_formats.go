@@ -202,9 +202,10 @@ func appendZone(dst []byte, zone byte, quarters int) ([]byte, bool) {
 	return two(dst, uint64(quarters%4*15)), true
 }
 
-// AppendDecimal appends the shortest decimal that reads back as f, without an exponent and with
-// at least as many decimals as digit says. ok is false if digit is not '0' to '9', or if the
-// decimal could be very long: f must be 0, or its absolute value from 2^-20 to below 2^53.
+// AppendDecimal appends the shortest decimal without an exponent that reads back as f. It
+// appends zeros if the decimal has fewer decimal places than digit says. ok is false if digit
+// is not '0' to '9', or if the decimal could be very long: f must be 0, or its absolute value
+// must be at least 2^-20 and below 2^53.
 func AppendDecimal(dst []byte, f float64, digit byte) (text []byte, ok bool) {
 	if a := math.Abs(f); digit < '0' || digit > '9' || a != 0 && !(a >= 1.0/(1<<20) && a < 1<<53) {
 		return dst, false

@@ -20,8 +20,8 @@ import (
 //
 // spec: #compact-references
 const (
-	// ReferenceTrace is the TraceID and ReferenceSpan the SpanID, in lower-case
-	// hexadecimal.
+	// ReferenceTrace stands for the TraceID and ReferenceSpan for the SpanID, in
+	// lower-case hexadecimal.
 	ReferenceTrace = "\x00t"
 	ReferenceSpan  = "\x00s"
 	// ReferenceAttribute is followed by the number of an attribute, as a byte. It
@@ -38,7 +38,8 @@ const (
 	ReferenceClock = "\x00L"
 	// ReferenceDouble is followed by two bytes: the number of an attribute, and a
 	// digit. It stands for the shortest decimal of the double, with at least as many
-	// decimals as the digit says. LogsFields.Formats says whether a stream can have it.
+	// decimal places as the digit says. LogsFields.Formats says whether a stream can
+	// have it.
 	ReferenceDouble = "\x00d"
 )
 

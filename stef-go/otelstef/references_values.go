@@ -5,9 +5,9 @@ package otelstef
 
 import "github.com/otelstef/stef/stef-go/stefrt"
 
-// BodyPairs is the maximum number of pairs of a structured body that can contain references
-// and that references can refer to. They are the first pairs in depth-first order. Pairs in
-// arrays do not count.
+// BodyPairs is the number of pairs of a structured body that references can use: only these
+// pairs can contain references, or be referred to. They are the first pairs in depth-first
+// order. Pairs in arrays do not count.
 //
 // spec: #compact-references
 const BodyPairs = 256
@@ -135,8 +135,8 @@ func (f *valueReferences) body(r *LogRecord, m *BodyMap) {
 	}
 }
 
-// prepare appends the text of a reference to an id or a time to f.text. It ignores other texts.
-// setMade sets the prepared texts in the record.
+// prepare appends to f.text what text stands for, if text refers to an id or a time. It ignores
+// other texts. setMade sets the prepared texts in the record.
 func (f *valueReferences) prepare(text *string, r *LogRecord) {
 	if t := (*text)[:2]; t == ReferenceAttribute || t == ReferenceDouble {
 		return // only parameters refer to attributes

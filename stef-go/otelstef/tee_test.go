@@ -17,7 +17,8 @@ import (
 
 // TestSharedValuesInTwoWriters writes records with the same shared values to two writers in one
 // goroutine, as the package comment of stef allows. Each writer stores its references in the
-// values. Both streams come back in the compact form, too, whose series depend on the references.
+// values. Both streams must have all records, also in the compact form, whose series depend on
+// the references.
 func TestSharedValuesInTwoWriters(t *testing.T) {
 	for seed := range uint64(40) {
 		for name, options := range map[string][]stef.WriterOption{

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package compact converts times, values and ids into differences from predictions,
-// which are based on the earlier data of the stream, and back.
+// and back. The predictions are based on the earlier data of the stream.
 //
 // The package does not use records: package otelstef reads numbers from a record, passes them
 // to Points, Spans or Logs, and writes the results into fields that only the compact form

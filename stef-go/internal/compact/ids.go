@@ -31,9 +31,9 @@ type trace struct {
 	ids         uint32
 	block       uint32 // position of its last block
 	first, size uint32 // of the last block: the order of its first id, and its capacity in ids
-	// backBlock and backFirst are the position and the first order of the block before
-	// the last block. They save a cache miss, because the first element of a block is
-	// seldom in the cache.
+	// backBlock is the position of the block before the last block, and backFirst is the
+	// order of its first id. They are copies of the first element of the last block,
+	// which is seldom in the cache.
 	backBlock, backFirst uint32
 	next                 uint32 // number of the trace that last followed this trace, plus one
 	seen                 uint64 // union of bitOf of the ids of the trace, in writers

@@ -375,8 +375,9 @@ func (s *Points) putSteady(x *Series, p *Point, f *Fields) bool {
 	return true
 }
 
-// maxPlain is the length in bits of a residual up to which choose selects the decimal form
-// without computing the size of the other form, the bits that differ.
+// maxPlain is the maximum length in bits of a residual for which choose always selects the
+// decimal form. For a longer residual, choose compares its length with that of the other
+// form, the bits that differ.
 const maxPlain = 28
 
 // sameForm returns the mantissa of a point of a steady series in the form of the last

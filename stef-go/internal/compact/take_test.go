@@ -56,8 +56,9 @@ func randomPoint(random *rand.Rand, p *Point, last Kind, clock *uint64) {
 	}
 }
 
-// TakeSteady, and Take of a point whose fields Start and Form did not change, must return
-// the same points and keep the same state as Take of any point.
+// Take has two faster variants: TakeSteady, and takeKnown for points whose fields Start
+// and Form did not change. Both must return the same points as Take, and keep the same
+// state.
 func TestShortTakesAreTake(t *testing.T) {
 	steady, known := 0, 0
 	for seed := range uint64(100) {

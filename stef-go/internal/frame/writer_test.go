@@ -302,8 +302,8 @@ func TestLiterals(t *testing.T) {
 	}
 }
 
-// TestWriterIsRepeatable: the bytes do not depend on earlier streams and on the pooled
-// encoder.
+// TestWriterIsRepeatable: the bytes depend neither on earlier streams nor on the
+// pooled encoder.
 func TestWriterIsRepeatable(t *testing.T) {
 	write := func() []byte {
 		var dst chunks
