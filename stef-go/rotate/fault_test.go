@@ -357,8 +357,8 @@ func TestSync(t *testing.T) {
 	require.EqualValues(t, 101, w.Stats().Records)
 }
 
-// While a delayed flush ends a file by its size, Write and Close wait. The file is finished once,
-// and each record for which Write returned nil is in a file.
+// While a delayed flush finishes a file that has reached MaxBytes, Write and Close wait. The file
+// is finished once, and each record for which Write returned nil is in a file.
 func TestSizeEndsFileAtClose(t *testing.T) {
 	stuck := make(chan struct{})
 	d := &stubDisk{room: plenty, stuck: stuck}
@@ -386,7 +386,7 @@ func TestSizeEndsFileAtClose(t *testing.T) {
 	require.Empty(t, s.Errors)
 }
 
-// Faults of a delayed flush that ends the file by its size are passed to OnError. Only if records
+// Faults of a delayed flush that finishes a file at MaxBytes are passed to OnError. If records
 // were lost, the next Flush returns the error, too.
 func TestDelayedFinishFails(t *testing.T) {
 	f := func(o Options, d *stubDisk, op string, lost uint64) {

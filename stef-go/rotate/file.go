@@ -32,8 +32,8 @@ type diskFile interface {
 	lock() bool
 	// at reports whether path still names this file.
 	at(path string) bool
-	// removed reports whether the file has no name any more. It is much faster than at, so that
-	// each write can be checked.
+	// removed reports whether the file has no name any more. It is much faster than the method
+	// at, so it is called after each write.
 	removed() bool
 }
 

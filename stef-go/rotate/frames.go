@@ -17,10 +17,10 @@ import (
 // spec: #fixed-header
 const signature = "STEF"
 
-// Frames finds where the whole frames of a file end, without decoding them, so that
-// a reader of a file that grows reads no frame before it is complete. It checks the
-// heads of frames only. The zero value is at the beginning of a file. It is not safe
-// for use by several goroutines at once.
+// Frames finds where the whole frames of a file end, without decoding them. Use it to
+// read a file that grows: a frame can be read when Frames has found its end. It
+// checks the heads of frames only. The zero value is at the beginning of a file. It
+// is not safe for use by several goroutines at once.
 type Frames struct {
 	end    int64
 	header bool // the fixed header was read

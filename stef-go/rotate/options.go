@@ -58,10 +58,10 @@ type Options struct {
 	// Perm are the permissions of files, before the umask. Default 0o640. Folders
 	// also get the permission to search.
 	Perm fs.FileMode
-	// OnError receives errors that no call returns: those of New before New returns, those of
-	// work in the background from a goroutine of the Writer, or from the next call that finds
-	// them. Calls can be concurrent. OnError must return soon and not call the Writer. Default:
-	// errors are only counted.
+	// OnError receives errors that no call returns. New passes its errors before it returns.
+	// Errors of work in the background are passed by a goroutine of the Writer, or by the next
+	// call that finds them. OnError can be called concurrently. It must return soon and not
+	// call the Writer. Default: errors are only counted.
 	OnError func(error)
 }
 

@@ -251,8 +251,8 @@ func (w *Writer[S]) Stats() Stats {
 	return s
 }
 
-// locked runs f with the lock held. Then, without the lock, it passes the errors that no call
-// returns to OnError.
+// locked runs f with the lock held. Then it releases the lock and passes the reported errors
+// to OnError.
 func (w *Writer[S]) locked(f func() error) error {
 	reports, err := func() ([]error, error) {
 		w.mu.Lock()
@@ -278,8 +278,8 @@ func (w *Writer[S]) count(err *Error) *Error {
 // report counts an error that no call returns.
 func (w *Writer[S]) report(err *Error) { w.reports = append(w.reports, w.count(err)) }
 
-// keep stores an error for the next Flush, Rotate or Close if it lost records that no Flush, and
-// no Write that flushes, has confirmed.
+// keep stores an error for the next Flush, Rotate or Close if a fault lost unconfirmed records.
+// Records are confirmed when a Flush, or a Write that flushes, returns nil.
 func (w *Writer[S]) keep(err *Error) {
 	if w.pending == nil && (err.Lost > w.promised || err.Lost > 0 && err.Kind() != KindRemoved) {
 		w.pending = err
@@ -409,8 +409,8 @@ func (w *Writer[S]) finish() error {
 	return w.count(failure)
 }
 
-// limitSize is called after each write, with the error of the write. It finishes a file that has
-// reached Options.MaxBytes.
+// limitSize finishes a file that has reached Options.MaxBytes. It is called after each write,
+// with the error of the write. If there is such an error, it only returns the error.
 func (w *Writer[S]) limitSize(err error) error {
 	if limit := w.options.MaxBytes; err != nil || limit < 0 || w.file.size < limit {
 		return err

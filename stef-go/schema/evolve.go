@@ -138,9 +138,10 @@ func (c *comparison) roots(old, new *Schema) {
 	}
 }
 
-// successor returns the root of new that replaces root i of old: the root of the same name.
-// If new lacks only root i of old, root i was probably renamed: its successor is the root that
-// only new has. If only new has several roots, it is the root that has all fields of root i.
+// successor returns the root of new that replaces root i of old. This is the root of the same
+// name. If there is none, but new has all other roots of old, root i was probably renamed: its
+// successor is the root that old does not have. If there are several such roots, it is the one
+// that has all fields of root i.
 func successor(old, new *Schema, i int) *Struct {
 	roots := old.Roots()
 	if same := new.Root(roots[i].Name); same != nil {
@@ -274,8 +275,9 @@ func (c *comparison) structs(old, new *Struct) {
 }
 
 // fieldSuccessors returns for each field of old the index of the field of new that replaces
-// it: the field of the same name. If there is none, it is the field at the same place, if only
-// new has its name. The index is -1 if no field replaces the field of old.
+// it: the field of the same name. If there is none, it is the field at the same place, unless
+// old has a field with the name of that field. The index is -1 if no field replaces the field
+// of old.
 func fieldSuccessors(old, new *Struct) []int {
 	names := make(map[string]bool, len(old.Fields))
 	for _, f := range old.Fields {

@@ -90,8 +90,8 @@ func (a *Array[T]) Delete(i, j int) {
 // RefuseNested panics if one of two arrays is part of the other. For package list.
 func (a *Array[T]) RefuseNested(src *Array[T]) { RefuseNested(&a.node, &src.node) }
 
-// CopyFrom makes the array equal to src, which must not be part of it, nor contain it. It does not
-// check this, because generated code calls it for nested arrays.
+// CopyFrom makes the array equal to src, which must not be part of it, nor contain it. CopyFrom
+// does not check this, because generated code calls it for nested arrays.
 func (a *Array[T]) CopyFrom(src *Array[T]) {
 	a.SetLen(src.n)
 	for i := range src.n {

@@ -83,8 +83,8 @@ type EncoderBuilder struct {
 	usage *codec.Usage
 	// Fields has the field counts of the stream.
 	Fields FieldCounts
-	// Roots returns the schema of the package if it has several roots, or is nil.
-	// Errors use it to name the root that another schema belongs to.
+	// Roots returns the schema of the package. It is nil if the package has only one
+	// root. Errors use it to name the root that another schema belongs to.
 	Roots func() *schema.Schema
 	dicts map[string]any
 	all   []encoderDict

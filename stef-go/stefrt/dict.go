@@ -74,8 +74,8 @@ func (d *StructDict[T]) Known(s *Slot) (ref uint64, ok bool) {
 	return s.ref, s.dict == &d.dictCore && s.epoch == d.epoch
 }
 
-// Find returns the entry that equals v and its reference. entry is nil if there is
-// none: pass sum to Insert as the hash.
+// Find returns the entry that equals v and its reference. If there is none, entry is
+// nil, and sum is the hash to pass to Insert.
 func (d *StructDict[T]) Find(v *T, hash func(*T, *codec.Hash), equal func(a, b *T) bool) (entry *T, ref, sum uint64) {
 	var h codec.Hash
 	hash(v, &h)

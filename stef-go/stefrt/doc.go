@@ -61,9 +61,9 @@
 //	better    1 MiB    88,934 13.7   6,698   2,218       241,736  58.0   5,602   1,499
 //	best      1 MiB    84,336 20.3  37,331   2,216       231,512  71.4  36,259   1,499
 //
-// Level default is the highest level that saves bytes at a low price. Level fastest
-// needs 2 to 6 % less time, and 2.5 to 9 % more bytes. Level better needs up to 10 %
-// more time and about twice the memory, for 0.7 to 1.5 % fewer bytes. A window of 1 MiB
+// In the table, level default is the highest level that saves bytes at a low price. Level
+// fastest needs 2 to 6 % less time, and 2.5 to 9 % more bytes. Level better needs up to
+// 10 % more time and about twice the memory, for 0.7 to 1.5 % fewer bytes. A window of 1 MiB
 // needs at most 0.04 % more bytes than a window of 8 MiB, and about a third of the memory.
 // Smaller windows need more bytes, mostly in streams of small frames.
 package stefrt

@@ -90,7 +90,7 @@ func rootOf(roots func() *schema.Schema, own string, wire schema.WireSchema) str
 }
 
 // rootsOf returns the names of all other roots that wire fits. roots returns the schema of
-// the package if it has several roots, or is nil.
+// the package. It is nil if the package has only one root.
 func rootsOf(roots func() *schema.Schema, own string, wire schema.WireSchema) []string {
 	if roots == nil {
 		return nil

@@ -193,8 +193,8 @@ func (w *sizeWalk) elements(s *shape, at unsafe.Pointer, n uintptr) {
 	}
 }
 
-// longText is the index that objectSet uses in place of the index of a type for texts that
-// have memory of their own.
+// longText replaces the index of the type in the keys of texts that have memory of their
+// own.
 const longText = 1<<16 - 1
 
 func (w *sizeWalk) text(s string) {

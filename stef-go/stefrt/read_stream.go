@@ -346,8 +346,8 @@ func Faulty(s *ReadStream) bool { return s.fault.Code != bitio.FaultNone }
 // count.
 func Added(s *ReadStream, n int) { s.added += int64(n) }
 
-// Worked counts bytes that were copied, hashed or compared for a record and for which the
-// stream has few bytes or none.
+// Worked counts bytes that were copied, hashed or compared for a record, although the
+// stream has few or no bytes for them.
 func Worked(s *ReadStream, n int) { s.limit.Work += int64(n) }
 
 // workPerByte is the number of copied, hashed or compared bytes that count as one
@@ -452,7 +452,7 @@ func (s *ReadStream) fail(record uint64, column int, err error) bool {
 	return false
 }
 
-// explain adds to an error that the stream may have another root or schema than the reader
+// explain adds a hint to an error: the stream may have another root or schema than the reader
 // assumes. If the stream announces no schema, this is likely, so the text begins with the hint.
 func (s *ReadStream) explain(err error) error {
 	own := s.tree.Path(0)

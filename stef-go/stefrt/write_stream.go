@@ -268,9 +268,9 @@ func (s *WriteStream) check() error {
 }
 
 // nextCheck sets when the size of the frame is computed again: after a number of records,
-// or of bytes of text and elements. size is the present size. The frame cannot become full
-// before that: half of its free size is reserved for values of fixed size, of which a
-// record has at most one per column, and half for everything else.
+// or after a number of bytes of text and elements. size is the present size. The frame
+// cannot become full earlier. Half of the free size is for values of fixed size: a record
+// has at most one per column. The other half is for text and elements.
 func (s *WriteStream) nextCheck(size int) {
 	room := max(s.config.FrameBytes-size, 0) / 2
 	s.usage.Frame = 0

@@ -12,9 +12,9 @@ import (
 )
 
 // Value returns the contents of rec, the pointer to a generated record of root. It calls
-// only getters. As after reading a stream with the kept fields, other fields have their
-// initial value, and a oneof whose choice is not kept has no choice. A nil kept keeps all
-// fields and choices. The value shares nothing with the record.
+// only getters. Fields that are not kept have their initial value, and a oneof whose
+// choice is not kept has no choice, as in a record of a stream without these fields. A
+// nil kept keeps all fields and choices. The value shares nothing with the record.
 func Value(rec any, root *schema.Struct, kept schema.Kept) *dynamic.Struct {
 	return getter{kept}.structure(root, reflect.ValueOf(rec))
 }
