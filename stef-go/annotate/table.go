@@ -42,9 +42,9 @@ func (w *wireLines) flush() {
 	w.events, w.counts = nil, nil
 }
 
-// wireNames returns the name of the struct or oneof of each count in a wire schema. It
-// visits them in the order that the specification defines. A count greater than the
-// number of fields means all fields.
+// wireNames returns, for each count in a wire schema, the name of its struct or oneof.
+// The order is that of the specification. A count greater than the number of fields
+// means all fields.
 //
 // spec: #wire-schema
 func wireNames(root *schema.Struct, counts schema.WireSchema) []string {

@@ -12,8 +12,8 @@ import (
 	"github.com/otelstef/stef/stef-go/bitio"
 )
 
-// FuzzBits reads numbers from data; the script defines their widths in bits. It compares
-// them with a simple reader of bits. Writing the numbers must produce the same bits.
+// FuzzBits reads numbers from data; script defines their widths in bits. A simple reader
+// of bits must read the same numbers. Writing the numbers must produce the same bits.
 func FuzzBits(f *testing.F) {
 	f.Add([]byte{}, []byte{1})
 	f.Add([]byte{0xa1}, []byte{3, 5, 1})

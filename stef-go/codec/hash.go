@@ -68,8 +68,8 @@ const GoldenRatio = 0x9e3779b97f4a7c15
 // ShortText is the maximum length of a text that fits in two words.
 const ShortText = 16
 
-// Words returns two words of a text. If the text has at most ShortText bytes, these words
-// are different for all other texts of the same length.
+// Words returns two words of a text. Different texts of the same length have different
+// words if they have at most ShortText bytes.
 func Words(v string) (a, b uint64) {
 	switch n := len(v); {
 	case n >= 8:

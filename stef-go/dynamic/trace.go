@@ -84,8 +84,8 @@ type (
 		Dict       string
 		Ref, Entry int
 	}
-	// TraceStruct is a struct in full, with a Modified mask of Fields bits and a
-	// Presence mask of Optional bits.
+	// TraceStruct is the start of a struct that is not a reference: a Modified mask of
+	// Fields bits and a Presence mask of Optional bits.
 	TraceStruct struct {
 		Fields, Optional   int
 		Modified, Presence uint64
@@ -95,8 +95,8 @@ type (
 		Ref   uint64
 		Value *Struct
 	}
-	// TraceEntry reports that a struct in full is complete and becomes an entry. It has
-	// no bits.
+	// TraceEntry reports the end of a struct that is not a reference and becomes a
+	// dictionary entry. It has no bits.
 	TraceEntry struct {
 		Ref   uint64
 		Value *Struct

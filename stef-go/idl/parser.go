@@ -267,8 +267,8 @@ func (p *parser) body(keyword, name token, entry func() bool) bool {
 	return true
 }
 
-// separated returns the name, for messages, of the elements that white space separates
-// in a definition.
+// separated returns the word in messages for the elements of a definition, which white
+// space separates.
 func separated(definition tokenKind) string {
 	switch definition {
 	case "enum":

@@ -231,8 +231,9 @@ const (
 // primitiveNames are the primitives in a fixed order.
 var primitiveNames = []string{"bool", "int64", "uint64", "float64", "string", "bytes"}
 
-// closest returns the type from which name differs in the fewest letters: at most one, or one in
-// four. It returns "" if no type is so similar, or if name has fewer than three letters.
+// closest returns the type from which name differs in the fewest letters: at most one letter, or
+// a quarter of its letters. It returns "" if no type is so similar, or if name has fewer than
+// three letters.
 func (c *checker) closest(name string) string {
 	length := utf8.RuneCountInString(name)
 	candidates := append(c.defined(), primitiveNames...)

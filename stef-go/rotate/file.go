@@ -85,8 +85,8 @@ type output struct {
 	// confirmed is the size at which the file was last checked after a write.
 	confirmed int64
 	dirty     bool // written since the last sync
-	// folders contain new names: that of the file, and those of new folders. A sync of the file
-	// does not sync folders, so they are synced after the first sync of the file.
+	// folders have new entries: the file, or new folders. A sync of the file does not sync
+	// folders, so they are synced after its first sync.
 	folders []string
 	err     error
 }

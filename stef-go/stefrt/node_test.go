@@ -159,8 +159,8 @@ func TestOversize(t *testing.T) {
 	mid.SetOversize(false)
 	require.False(t, top.Oversize())
 
-	// Freeze keeps the result of Oversize. For a part of a record, Oversize returns false,
-	// even if the mark of the part, here 1, equals the flag oversize.
+	// Freeze keeps the result of Oversize. Oversize of a part of a record returns false.
+	// Here the mark of the part is 1, the value of the flag oversize.
 	free := new(stefrt.Node)
 	free.Init(nil, 0)
 	free.SetOversize(true)
