@@ -17,9 +17,9 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// Tests write records as plain Go values. The types below are fields for a struct, one for
-// a oneof, pairs for a multimap and list for an array. A number can be an int. In a value
-// of type fields, nil makes a field absent, and a missing field keeps its value.
+// Tests write records as plain Go values. Their types are fields for a struct, one for a
+// oneof, pairs for a multimap and list for an array. A number can be an int. In a value of
+// type fields, nil makes a field absent, and a missing field keeps its value.
 type (
 	fields map[string]any
 	one    struct {

@@ -135,7 +135,7 @@ func (f *valueReferences) body(r *LogRecord, m *BodyMap) {
 	}
 }
 
-// prepare appends to f.text what text stands for, if text refers to an id or a time. It ignores
+// prepare resolves a reference to an id or a time, and appends the result to f.text. It ignores
 // other texts. setMade sets the prepared texts in the record.
 func (f *valueReferences) prepare(text *string, r *LogRecord) {
 	if t := (*text)[:2]; t == ReferenceAttribute || t == ReferenceDouble {

@@ -249,9 +249,9 @@ func (x *seriesIndex) findNext(c *container, next *series, attributes *Attribute
 	return next
 }
 
-// follows reports whether the series s has these attributes. If so, s is last.next, or the
-// caller makes it last.next, and follows sets last.differs, which says what to compare next
-// time.
+// follows reports whether the series s has these attributes. If so, it sets last.differs,
+// which says what to compare next time. s is last.next, or the caller makes it last.next
+// afterwards.
 func (x *seriesIndex) follows(s, last *series, attributes *Attributes, changed uint64) bool {
 	if !x.holds(s.set, attributes) {
 		return false

@@ -22,8 +22,8 @@ import (
 // it was not modified for this time.
 const StaleAfter = time.Hour
 
-// Abandoned reports whether no process writes a file any more. Use it for active files, whose
-// names end with ActiveSuffix, of any process. For a finished file it returns true.
+// Abandoned reports whether no process writes a file any more. Use it for active files of any
+// process: their names end with ActiveSuffix. For a finished file it returns true.
 func Abandoned(path string) (bool, error) {
 	f, err := os.Open(path)
 	if err != nil {

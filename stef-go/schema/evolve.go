@@ -140,8 +140,8 @@ func (c *comparison) roots(old, new *Schema) {
 
 // successor returns the root of new that replaces root i of old. This is the root of the same
 // name. If there is none, but new has all other roots of old, root i was probably renamed: its
-// successor is the root that old does not have. If there are several such roots, it is the one
-// that has all fields of root i.
+// successor is the root of new that old does not have. If there are several such roots, it is
+// the one that has all fields of root i.
 func successor(old, new *Schema, i int) *Struct {
 	roots := old.Roots()
 	if same := new.Root(roots[i].Name); same != nil {
