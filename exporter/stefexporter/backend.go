@@ -26,8 +26,8 @@ type backend[B any] struct {
 	routes  *routes[B]
 	logger  *zap.Logger
 	health  *health
-	// changed is called without mu when the backend goes down or up. It calls its argument, which logs,
-	// with the answer whether other backends are up. It is nil without routing.
+	// changed is called without mu when the backend goes down or up. It calls tell, unless tell
+	// is nil, with whether other backends answer. Without routing, changed is nil.
 	changed func(tell func(others bool))
 
 	sending sync.WaitGroup // with routing: counts the batches being sent
@@ -96,8 +96,8 @@ func (x *stefExporter[B]) newBackend(ctx context.Context, host component.Host, c
 			return nil, errors.Join(f.err, conns.close())
 		}
 	}
-	// A push returns only when its batch is not being encoded. If the peer reads nothing, the encoder is
-	// blocked until the stream ends.
+	// A push cannot return while its batch is encoded. If the peer reads nothing, encoding blocks
+	// until the stream ends. So end the streams at the end of the exporter's life.
 	b.unhook = context.AfterFunc(x.life, func() { _ = b.endStreams(x.life) })
 	return b, nil
 }
@@ -166,8 +166,8 @@ func (b *backend[B]) markDown(err error) {
 	}
 }
 
-// markUp notes that batches can be sent: a stream is open, or OTLP requests can be sent, because
-// the backend has answered that it has no STEF.
+// markUp marks the backend as up. Either a stream is open, or the backend has answered that it
+// has no STEF, so OTLP requests can be sent.
 func (b *backend[B]) markUp() {
 	b.mu.Lock()
 	if !b.isDown || b.closed {

@@ -161,8 +161,8 @@ func (b *balancer[B]) list() []*backend[B] {
 	return b.backends
 }
 
-// changed tells the host if the first backend answers or the last one does not. Then it calls tell,
-// unless tell is nil: others reports whether any backend answers.
+// changed reports a changed status to the host: whether any backend answers. Then it calls tell,
+// unless tell is nil, with the same answer.
 func (b *balancer[B]) changed(tell func(others bool)) {
 	b.mu.Lock() // during all of it: a slower call must not report what was true before
 	defer b.mu.Unlock()
@@ -205,8 +205,8 @@ func (b *balancer[B]) candidates() (list []*backend[B], seeds []uint64, up bool)
 
 var errNoBackend = errors.New("no backend is known: the endpoint is not resolved to an address yet; check its DNS name")
 
-// send sends a batch. If items can be sent again, the error contains these items. If no item can
-// be sent again and none was delivered, send returns the permanent error.
+// send sends a batch. If items can be sent again, the error contains these items. If all items
+// were refused for good, the error is permanent.
 func (b *balancer[B]) send(ctx context.Context, batch B) error {
 	var result outcome[B]
 	b.spread(ctx, batch, 0, &result)
@@ -271,8 +271,8 @@ func (b *balancer[B]) spread(ctx context.Context, batch B, tries int, result *ou
 // backends. After that many attempts the part is returned to the queue.
 const maxTries = 4
 
-// deliver sends a part to a backend. If the backend was up when it was chosen, the attempt ends when
-// the backend is down. If not, all backends are down, and the part waits.
+// deliver sends a part to a backend. If up is true, the attempt ends when the backend goes down.
+// If up is false, all backends are down, and the part waits.
 func (b *balancer[B]) deliver(ctx context.Context, to *backend[B], up bool, part B, tries int, result *outcome[B]) {
 	items := b.exporter.signal.Items(part)
 	if items == 0 {
@@ -301,9 +301,9 @@ func (b *balancer[B]) deliver(ctx context.Context, to *backend[B], up bool, part
 	}
 }
 
-// movable reports whether to retry a failed part immediately. After the loss of a stream, the
-// next attempt waits until a stream is open or the backend counts as down. A backend that
-// is up and refuses the credentials would refuse the same credentials again.
+// movable reports whether to retry a failed part immediately. If its stream was lost, the
+// next attempt waits until a stream is open or the backend counts as down. Refused
+// credentials are not retried while the backend is up: it would refuse them again.
 func (b *balancer[B]) movable(f *failure, from *backend[B]) bool {
 	if !f.retry || f.delay > 0 || refusesCredentials(f.code) && !from.down() {
 		return false

@@ -220,8 +220,8 @@ func TestResolve(t *testing.T) {
 	require.Equal(t, 3, rest.Data().SpanCount())
 }
 
-// TestResolveServerName: the certificates of the backends are for another name than that of the
-// endpoint.
+// TestResolveServerName connects to a backend whose certificate is for another name than that
+// of the endpoint. tls::server_name_override is set to this other name.
 func TestResolveServerName(t *testing.T) {
 	web := httptest.NewTLSServer(nil) // its certificate is for example.com
 	defer web.Close()

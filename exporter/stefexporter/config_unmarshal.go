@@ -80,8 +80,8 @@ func (c *Config) Unmarshal(conf *confmap.Conf) error {
 	if err := configKeys.Read(conf.ToStringMap(), func() error { return conf.Unmarshal(c) }); err != nil {
 		return err
 	}
-	// Validate makes the same checks. If only Validate found these errors, the Collector
-	// would also print the errors of its own checks.
+	// Validate makes these checks, too. But when Validate fails, the Collector also
+	// prints the errors of its own checks of the same settings.
 	if err := errors.Join(c.validateClient(), c.validateTLS(), c.validateTimeout()); err != nil {
 		return err
 	}

@@ -60,8 +60,9 @@ func (c *Config) Validate() error {
 	)
 }
 
-// validateRetries rejects options for retries if nothing is retried. Without a queue the options
-// are valid: the error then tells the sender that it may send the batch again.
+// validateRetries rejects options for retries if retry_on_failure is off: refused batches would
+// be dropped. Without a queue the options are valid: the sender gets the error, and may send the
+// batch again.
 func (c *Config) validateRetries() error {
 	if c.RetryConfig.Enabled || !c.QueueConfig.HasValue() {
 		return nil
@@ -315,8 +316,8 @@ func (c *Config) validateCompression() error {
 	return nil
 }
 
-// reservedHeaders are headers that gRPC does not send for callers, that servers of gRPC replace, or
-// for which they refuse the stream.
+// reservedHeaders cannot carry client metadata. gRPC does not send them for callers, or the
+// server replaces them or refuses the stream.
 var reservedHeaders = []string{"connection", "content-type", "host", "te", "user-agent"}
 
 func (c *Config) validateMetadata() error {

@@ -23,9 +23,9 @@ import (
 )
 
 const (
-	// maxReconnectPause bounds the pauses between attempts to connect and to open a stream,
-	// apart from a jitter of up to a fifth. The default of gRPC is two minutes: a peer that
-	// restarts could then wait up to two minutes for data.
+	// maxReconnectPause bounds the pause before the next attempt to connect or to open a
+	// stream. Jitter can add up to a fifth of it. With the default of gRPC, a peer that
+	// restarts could wait two minutes for data.
 	maxReconnectPause = 5 * time.Second
 	// connectTimeout bounds an attempt to connect. This is the default of gRPC.
 	connectTimeout = 20 * time.Second

@@ -19,8 +19,8 @@ type drainTime struct {
 	refs int // signals that are started and not shut down
 }
 
-// reservedShare limits the time of a signal whose peer does not answer: a share of
-// 1/reservedShare of the total is reserved for each other signal that still runs.
+// reservedShare divides the total time: one such part is reserved for each other signal
+// that still runs. So a signal whose peer does not answer cannot use up the time.
 const reservedShare = 10
 
 var drainTimes = struct {

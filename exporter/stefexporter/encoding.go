@@ -20,9 +20,8 @@ import (
 type batch[B any] struct {
 	data  B
 	items int
-	// left lists the items that the format cannot represent. It is set when data has
-	// been encoded. Read it only if the session reports that the batch was
-	// delivered.
+	// left lists the items that the format cannot represent. WriteBatch sets it. Do not
+	// read it before the peer has answered for the batch: WriteBatch may still run.
 	left stefpdata.ItemErrors
 }
 

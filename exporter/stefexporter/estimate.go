@@ -32,13 +32,13 @@ const (
 	estimateMemory = 0.95
 )
 
-// estimate estimates the size that batches would have as OTLP requests with zstd. It assumes
-// zstd even if otlp_fallback uses another compression: the published figures compare with zstd,
-// and the estimates of several exporters can be added. It measures only some batches. For other
-// batches, it assumes the bytes per item of measured batches with about the same number of items,
-// because small requests repeat resources more often and compress less. The first batch of each
-// size class is measured immediately, even over the budget. Otherwise, the other metrics would
-// count the bytes of a burst after the start, and the estimate would not count them yet.
+// estimate estimates the size that batches would have as OTLP requests with zstd. It assumes zstd
+// even if otlp_fallback uses another compression: the published figures compare with zstd, and
+// the estimates of several exporters can be added. It measures only some batches. The other
+// batches count with the bytes per item of measured batches of similar size: small requests
+// repeat resources more often and compress less. The first batch of each size class is measured
+// immediately, even over the budget. Otherwise, the estimate would be behind the other metrics in
+// a burst after the start.
 type estimate[B any] struct {
 	config *Config
 	signal *signal.Descriptor[B]

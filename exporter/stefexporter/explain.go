@@ -50,8 +50,8 @@ const (
 	goneOrDNS  = "it worked until now: the peer is probably down, or DNS no longer knows its name"
 )
 
-// laterHints maps the text of an error to the hint for an endpoint that has worked before. This
-// hint replaces the hint from hints.
+// laterHints maps the text of an error to the hint for an endpoint that has worked before. It
+// has precedence over hints.
 var laterHints = map[string]string{
 	"error reading server preface": goneOrTLS,
 	"connection refused":           gone,
@@ -122,8 +122,8 @@ func (c *Config) otlpEndpoint() string {
 	return cmp.Or(c.Fallback.Endpoint, c.ClientConfig.Endpoint)
 }
 
-// explain adds the endpoint to an error that has a hint or that the peer sent, and says what to
-// do. It assumes that no endpoint has worked yet.
+// explain adds the endpoint and what to do to an error. An error without a hint that does not
+// concern the peer is returned unchanged. explain assumes that no endpoint has worked yet.
 func (c *Config) explain(err error) error { return c.explainAfter(err, nil) }
 
 // explainAfter is like explain, but worked contains the endpoints that have worked before.
@@ -206,8 +206,8 @@ func (c *Config) answerHint(a *answer, text string) string {
 		return "the peer does not have this compression: set otlp_fallback::compression to gzip or none"
 	case !a.open && refusesAll(a):
 		return c.refusalHint(a, text)
-	// The next cases exclude errors that the peer forwards from its own next hop: the message of
-	// a forwarded error has other words before the text.
+	// The next cases match errors of the peer itself. They do not match errors that it forwards
+	// from its next hop: the message of a forwarded error contains other words.
 	case strings.HasPrefix(message, tooLarge) && strings.HasPrefix(text, otlpFailed):
 		return "lower sending_queue::batch::max_size, or raise max_recv_msg_size_mib of the peer"
 	case strings.HasPrefix(message, tooLarge):
@@ -251,8 +251,8 @@ func (c *Config) refusalHint(err error, text string) string {
 var closedByPeer = regexp.MustCompile(`^(.*no STEF stream|` + otlpFailed + `).*(connection reset by peer|broken pipe)`)
 
 // closedHint returns what to do if the peer closed the connection without an answer, or "" for
-// other errors. OTLP requests have a hint only with TLS and without a client certificate, because
-// they also fail like this on a connection that worked.
+// other errors. An OTLP request can also fail like this on a connection that worked. So its only
+// hint is about a missing client certificate.
 func (c *Config) closedHint(text string, worked bool) string {
 	tls := &c.ClientConfig.TLS
 	switch m := closedByPeer.FindStringSubmatch(text); {

@@ -109,8 +109,8 @@ func (h *health) failing(err error) {
 }
 
 // handedBack records a batch that a stream did not deliver; opened is when the stream was
-// opened. A stream may hand back many batches when it ends. The failure counts as lasting only
-// if a stream also fails that was opened after the first failure.
+// opened. A stream may hand back many batches when it ends. This becomes a problem only if a
+// later stream, opened after the first failure, also hands back a batch.
 func (h *health) handedBack(opened time.Time, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -163,10 +163,11 @@ func (h *health) refused(err error) {
 	h.failing(err)
 }
 
-// newCause reports whether to log the cause of a failure while a problem lasts: at most one in
-// logPeriod. Each cause that is not vague is logged once, and again after repeatPeriod if the
-// last warning had another cause. If the problem was not logged, any cause counts as new. A new
-// refusal of credentials is logged at once: the last warning often says that the peer is down.
+// newCause reports whether to log the cause of a failure while a problem lasts. The cause of
+// the last warning is not logged again. A new cause is logged logPeriod after the last warning,
+// unless it is vague; an earlier cause is logged again after repeatPeriod. A new refusal of
+// credentials is logged at once: the last warning often says that the peer is down. If the
+// problem was not logged, any cause is logged after logPeriod.
 func (h *health) newCause(cause string, refused bool) bool {
 	switch {
 	case h.status != componentstatus.StatusRecoverableError:
@@ -203,8 +204,8 @@ func (h *health) known(err error) {
 	}
 }
 
-// stalled is called firstWord after a route was created, if the peer has refused nothing. It logs
-// a warning if nothing has succeeded and no problem was reported since the start.
+// stalled is called when the time firstWord has passed since a route was created, unless the peer
+// has refused streams. It logs a warning if nothing has succeeded and no problem was reported.
 func (h *health) stalled() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
