@@ -59,8 +59,8 @@ func TestRefusedIdentityIsNoOutage(t *testing.T) {
 	f(true)
 }
 
-// TestBusyIdentityIsNoOutage: a backend that has no room for the streams of one identity remains up
-// for the others, whose streams are open.
+// TestBusyIdentityIsNoOutage: a backend that has no room for the streams of one identity stays up
+// for identities whose streams are open.
 func TestBusyIdentityIsNoOutage(t *testing.T) {
 	busy := grpc.StreamInterceptor(func(srv any, s grpc.ServerStream, _ *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
 		if md, _ := grpcmetadata.FromIncomingContext(s.Context()); len(md.Get("tenant")) == 1 && md.Get("tenant")[0] == "late" {

@@ -19,8 +19,8 @@ import (
 )
 
 const (
-	// minRefusalPause and maxRefusalPause are the first and the longest pause until a
-	// stream is tried again after a refusal, while batches cannot be sent by OTLP instead.
+	// minRefusalPause and maxRefusalPause are the first and the longest pause between a
+	// refusal and the next attempt to open a stream, if batches cannot be sent by OTLP.
 	// The pauses are short because a token may be renewed or a pipeline added at any time.
 	minRefusalPause = time.Second
 	maxRefusalPause = 5 * time.Second
@@ -310,9 +310,9 @@ func (x *route[B]) planProbe(err *stefgrpc.Error) {
 	x.timer = time.AfterFunc(pause, x.probe)
 }
 
-// refusalPause returns the longest pause after a refusal. If the timeout of a batch is above
-// minRefusalPause, the pause is shorter than the timeout: a peer that still refuses does so at
-// least once while the batch waits, and this refusal drops the batch.
+// refusalPause returns the longest pause after a refusal. The pause is shorter than the
+// timeout of a batch, if the timeout is above minRefusalPause. So a peer that still refuses
+// does so at least once while a batch waits. This refusal drops the batch.
 func (c *Config) refusalPause() time.Duration {
 	pause := max(minRefusalPause, min(maxRefusalPause, c.TimeoutConfig.Timeout/2))
 	return min(pause, c.Fallback.ProbeInterval)
@@ -348,8 +348,8 @@ func asksToWait(err error) bool {
 	return e.HasRetryInfo || e.RetryDelay > 0
 }
 
-// tryEarly sets the time of the next attempt to at least minRefusalPause after the last failed
-// attempt. The caller must hold the lock.
+// tryEarly plans the next attempt after the given pause, but at least minRefusalPause after
+// the last failed attempt. The caller must hold the lock.
 func (x *route[B]) tryEarly(pause time.Duration) {
 	if x.timer != nil {
 		x.timer.Stop()

@@ -109,8 +109,8 @@ func TestFallbackEndsWithConnection(t *testing.T) {
 	}
 }
 
-// TestOldRefusalIsNoEvidence: a peer that had no STEF at first, and has it later, does not answer when
-// the next stream is opened. The old answer is not the reason.
+// TestOldRefusalIsNoEvidence: a peer has no STEF at first, then has STEF, and then does not
+// answer the next stream. The error of a batch does not contain the old answer.
 func TestOldRefusalIsNoEvidence(t *testing.T) {
 	const without, with, silent = 0, 1, 2
 	var mode atomic.Int32

@@ -180,9 +180,9 @@ func (x *stefSender[B]) send(ctx context.Context, data B, items int) *failure {
 	return &failure{verdict: v, reason: dropPermanent, err: streamError(err)}
 }
 
-// sendFresh sends a batch. If the peer refused streams only before the batch arrived,
-// sendFresh waits for the next attempt to open a stream, because the peer may accept the
-// batch now. waited reports that this wait took too long; err is then the outdated refusal.
+// sendFresh sends a batch. If the peer refused a stream before the batch arrived, it may
+// accept the batch now: sendFresh waits for the next attempt to open a stream. waited
+// reports that the wait ended without an attempt; err is then the outdated refusal.
 func (x *stefSender[B]) sendFresh(ctx context.Context, b *batch[B]) (waited bool, err error) {
 	arrived := time.Now()
 	for {

@@ -173,8 +173,8 @@ func TestSTEFEnds(t *testing.T) {
 	f(status.Error(codes.InvalidArgument, "bad frame"), true, "bad frame")
 }
 
-// TestSTEFUnimplementedRecord uses a peer that has STEF and ends the stream with UNIMPLEMENTED because
-// of a record. Without OTLP, the items that it had not answered are dropped, and only these.
+// TestSTEFUnimplementedRecord uses a peer that has STEF, but ends the stream with UNIMPLEMENTED
+// because of a record. Without OTLP, only the items that the peer had not answered are dropped.
 func TestSTEFUnimplementedRecord(t *testing.T) {
 	p := &peer{onStream: func(s *stefgrpc.ServerStream) error {
 		r, err := otelstef.NewSpansReader(s, s.ReaderOptions()...)

@@ -188,8 +188,8 @@ func (t *telemetry) observe(now func() gauges) error {
 
 func (t *telemetry) shutdown() { t.builder.Shutdown() }
 
-// processStart is the origin of times that are numbers. Such times are monotonic: they do not jump
-// with the clock of the machine.
+// processStart is the origin of times that are stored as numbers. Such times are monotonic:
+// setting the clock of the machine does not change them.
 var processStart = time.Now()
 
 // throttle allows one event per period, and counts the events that it does not allow.

@@ -110,8 +110,8 @@ func TestStreamDecoderOfCutFile(t *testing.T) {
 	}
 }
 
-// TestStreamDecoderOffsetBeforeLargeRecord: the offset does not count a record that ends the stream,
-// also if an omitted record of the same frame precedes it.
+// TestStreamDecoderOffsetBeforeLargeRecord: a record that is too large ends the stream. The
+// offset does not count it, even if a record before it in the same frame was omitted.
 func TestStreamDecoderOffsetBeforeLargeRecord(t *testing.T) {
 	text := strings.Repeat("x", 60<<10)
 	var file bytes.Buffer

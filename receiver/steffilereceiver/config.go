@@ -177,8 +177,8 @@ func (c *Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// depths returns two patterns that can replace a pattern with **, one for each of the first
-// two depths.
+// depths returns replacements for a pattern with **, which is not supported: one pattern
+// for the folder itself, and one for its direct subfolders.
 func depths(pattern string) string {
 	before, after, _ := strings.Cut(pattern, "**")
 	rest, folder := strings.CutPrefix(after, "/")

@@ -95,9 +95,9 @@ func TestKilledWriters(t *testing.T) {
 	t.Logf("%d kills: %d records were delivered once, %d files were whole, %d cut", kills, total, r.finished(complete), r.finished(cut))
 }
 
-// After a crash, the file of a writer ends in a part of a frame, or in bytes that are no frame. The
-// receiver delivers the records before them. It does not deliver them again after the next writer
-// has removed a part of a frame or zeros, or has kept other bytes.
+// A crash leaves a file with an incomplete frame, zeros or other bytes at its end. The receiver
+// delivers the records before this end. The next writer removes an incomplete frame and zeros,
+// and keeps other bytes. In each case, the receiver delivers nothing again.
 func TestTornTail(t *testing.T) {
 	whole := growing(t, filepath.Join(t.TempDir(), "whole")).encode(numbered(1, 2))
 	const garbage = "\xffgarbage"

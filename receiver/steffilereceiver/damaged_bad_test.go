@@ -18,8 +18,8 @@ import (
 	stefpdata "github.com/otelstef/stef/stef-pdata"
 )
 
-// If the last frame of a file has a record that OTLP cannot express and is damaged after this
-// record, the file is damaged, and not deleted as a complete file.
+// A frame has a record that OTLP cannot express, and is damaged after this record. Then the
+// file is handled as damaged. It is not deleted like a complete file.
 func TestDamagedAfterBadRecord(t *testing.T) {
 	dir := t.TempDir()
 	to := &collected{t: t}
@@ -33,8 +33,8 @@ func TestDamagedAfterBadRecord(t *testing.T) {
 	require.Zero(t, repeated)
 }
 
-// A record that is too large is damage, also as the last record of a frame with a record that OTLP
-// cannot express. It does not count as delivered.
+// A record that is too large damages a file, even if an earlier record of its frame cannot be
+// expressed in OTLP. The large record does not count as delivered.
 func TestTooLargeAfterBadRecord(t *testing.T) {
 	dir := t.TempDir()
 	var buf bytes.Buffer
@@ -67,8 +67,8 @@ func TestTooLargeAfterBadRecord(t *testing.T) {
 	}
 }
 
-// damagedAfterBadRecord returns a stream of one frame. The decoder returns its first records and
-// the error of a record with a bad trace id, and in the next call the error of damage.
+// damagedAfterBadRecord returns a stream of one frame. The first call of Decode returns records,
+// and the error of a record with a bad trace id. The next call returns the error of the damage.
 func damagedAfterBadRecord(t *testing.T) []byte {
 	t.Helper()
 	var buf bytes.Buffer

@@ -60,9 +60,9 @@ func createLogs(_ context.Context, settings receiver.Settings, config component.
 	})
 }
 
-// rest returns the part of a batch that was not accepted, according to an error that may
-// wrap an E of package consumererror. It reports false for the errors of several consumers: the
-// part that one consumer did not accept may lack items that another consumer did not accept.
+// rest returns the part of a batch that was not accepted, if err wraps an E of package
+// consumererror. It reports false for the errors of several consumers: the part of one consumer
+// may lack items that another consumer did not accept.
 func rest[E interface {
 	error
 	Data() T

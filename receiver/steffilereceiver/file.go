@@ -64,8 +64,8 @@ func newTail[T any](file *os.File, place *place) *tail[T] {
 	return t
 }
 
-// rewind starts to read a stream from its beginning: the beginning of the file or, in a file
-// of messages, of the message at the place of the file.
+// rewind begins to read a stream again: the whole file or, in a file of messages, the
+// message at t.place.
 func (t *tail[T]) rewind() {
 	t.release()
 	t.inside, t.idle = false, -1
@@ -89,8 +89,8 @@ func (t *tail[T]) read(s section) {
 // whole returns the offset in the file after the last whole frame.
 func (t *tail[T]) whole() int64 { return t.in.begin + t.frames.End() }
 
-// lacks reports whether a file that was read to its end has fewer records than were delivered
-// according to its place.
+// lacks reports whether the file has fewer records than were delivered according to its
+// place. Call it when the file was read to its end.
 func (t *tail[T]) lacks() bool {
 	if t.place.Records == 0 {
 		return false

@@ -180,8 +180,8 @@ func TestLeftover(t *testing.T) {
 	requireFiles(t, filepath.Join(dir, "done"), 2)
 }
 
-// While the receiver finishes the file of a killed process, that process starts again and renames the
-// file. Its records are not delivered again, and the renamed file is deleted or moved.
+// While the receiver finishes the file of a killed process, the process starts again and renames
+// the file. No record is delivered again, and the renamed file is deleted or moved.
 func TestLeftoverIsRenamedWhileItIsFinished(t *testing.T) {
 	for _, on := range []OnFinished{Delete, Move} {
 		dir := t.TempDir()

@@ -54,7 +54,8 @@ func layoutOf(file io.ReaderAt, size int64) (layout, error) {
 }
 
 // beginsAsSTEF reports whether a file begins with the signature of a stream, or with a length
-// and the signature of a message. A shorter file must be a prefix of such a beginning.
+// and the signature of a message. A file that is too short must be a prefix of such a
+// beginning.
 func beginsAsSTEF(file io.ReaderAt) bool {
 	var head [messageHead + len(signature)]byte
 	n, err := file.ReadAt(head[:], 0)

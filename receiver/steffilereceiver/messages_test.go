@@ -42,7 +42,7 @@ func message(t testing.TB, batches ...plog.Logs) []byte {
 func framed(b []byte) []byte { return append(binary.BigEndian.AppendUint32(nil, uint32(len(b))), b...) }
 
 // messageFile returns n messages of 3 records each; the last message has two frames. until
-// maps the end of each message to the last number in it.
+// maps the end of each message to the number of its last record.
 func messageFile(t testing.TB, n int) (file []byte, until map[int]uint64) {
 	until = map[int]uint64{0: 0}
 	for i := range uint64(n) {

@@ -88,8 +88,8 @@ func TestClockStepsForward(t *testing.T) {
 	require.Zero(t, r.finished(complete))
 }
 
-// The position of a missing file is kept for a day, also if the folder has more files than
-// positions of missing files are kept.
+// The position of a missing file is kept for a day, even if there are more than maxPlaces
+// files. At most maxPlaces positions of missing files are kept.
 func TestForget(t *testing.T) {
 	p, listed, now := places{of: map[string]*place{}}, map[string]bool{}, time.Now()
 	for i := range maxPlaces + 10 {

@@ -87,8 +87,8 @@ type foreign struct {
 	start place // with the checksum of the beginning
 }
 
-// foreign reports whether a file is of another signal. A file of this signal can replace such a
-// file under the same name, so foreign compares the beginning of a file that has changed.
+// foreign reports whether a file is of another signal. If the file has changed, foreign
+// compares its beginning: a file of this signal may have replaced it.
 func (f *follower[T]) foreign(c candidate) bool {
 	of := f.other[c.key]
 	switch {

@@ -91,7 +91,7 @@ type LimitsConfig struct {
 	// StreamMemoryLimitMiB bounds the memory that all streams together hold between batches:
 	// dictionaries, the buffers of the last frame, windows of zstd. The first 3 MiB of each
 	// stream do not count. When the limit is exceeded, the stream with the most memory is ended
-	// gracefully. Less than 2 * MaxChunkMiB + 4 counts as this sum.
+	// gracefully. Values below 2 * MaxChunkMiB + 4 are raised to this sum.
 	StreamMemoryLimitMiB int `mapstructure:"stream_memory_limit_mib"`
 	// WindowMemoryMiB is a bound for the memory of the zstd windows of all streams. If the
 	// default windows would need more, the receiver asks clients of further streams for

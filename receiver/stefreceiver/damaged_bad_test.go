@@ -19,8 +19,8 @@ import (
 	stefpdata "github.com/otelstef/stef/stef-pdata"
 )
 
-// If a frame has a record that OTLP cannot express and an error after this record, the stream ends
-// at once. It does not wait for more data of the client, which waits for an answer.
+// If a frame has an error after a record that OTLP cannot express, the stream ends at once. The
+// receiver does not wait for more data, because the client waits for an answer.
 func TestErrorAfterBadRecord(t *testing.T) {
 	for name, frame := range map[string]struct {
 		chunks chunkList
@@ -74,8 +74,9 @@ func tooLargeAfterBadRecord(t *testing.T) chunkList {
 	return badLogs(t, 3, 2, 33*mib, stef.WithCompression(stef.Zstd), stef.WithFrameBytes(60*mib))
 }
 
-// damagedAfterBadRecord returns chunks of one frame. The decoder returns its first records and
-// the error of a record with a bad trace id, and in the next call the error of damage.
+// damagedAfterBadRecord returns chunks of one frame. The first call of Decode returns records,
+// and the error of a record with a bad trace id. The next call returns the error of the
+// damage.
 func damagedAfterBadRecord(t *testing.T) chunkList {
 	t.Helper()
 	good := badLogs(t, 20, 5, 60)

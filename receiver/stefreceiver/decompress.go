@@ -29,17 +29,17 @@ const (
 	maxRequestWindow = 8 * mib
 )
 
-// decompression bounds the memory of OTLP requests that are being decompressed. gRPC
-// itself would decompress each request when its last byte arrives, without a limit on the
-// number of requests.
+// decompression bounds the memory of OTLP requests that are being decompressed. gRPC itself
+// would decompress each request when its last byte arrives, without a limit on the number of
+// requests.
 //
-// A place is the permission to decompress a request. A request first acquires a small
-// place, unless its client has no credit. If its decompressed size exceeds smallRequest, or the
-// credit of its client, the decompressed bytes are dropped, and the request waits for one of the
-// few large places. It releases its small place before it waits, so that small requests do not
-// wait for large requests. Clients share the places fairly. There are half as many large places
-// as processors, so half of the processors remain for other clients. While a request waits,
-// its compressed bytes are kept, and only their size is admitted.
+// A place is the permission to decompress a request. Clients share the places fairly. A request
+// first acquires a small place, unless its client has no credit. If the decompressed size
+// exceeds smallRequest or the credit of the client, the request drops the decompressed bytes,
+// releases the small place, and waits for one of the few large places. So small requests do not
+// wait for large requests. There are half as many large places as processors, so half of the
+// processors remain for other clients. A waiting request keeps its compressed bytes, and is
+// admitted by their size.
 type decompression struct {
 	small, large gate
 	lanes        *lanes // for expensive requests

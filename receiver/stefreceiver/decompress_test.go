@@ -256,8 +256,8 @@ func TestCompressedRequestGivesUp(t *testing.T) {
 	r.requireIdle()
 }
 
-// TestCancelledRequestIsCharged: a client pays for the part of a request that was decompressed before
-// it cancelled the request. The bytes of an ordinary request allow more than that.
+// TestCancelledRequestIsCharged: a client that cancels a request pays for the part that was
+// already decompressed. An ordinary request costs less credit than its bytes add.
 func TestCancelledRequestIsCharged(t *testing.T) {
 	to, _, _, _ := everything()
 	r := startRig(t, testConfig(), to)

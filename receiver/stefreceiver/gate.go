@@ -24,10 +24,9 @@ var errNoRoom = errors.New("too much data waits to be processed, more than admis
 // is next: under constant overload, recent requests can still be served in time, while the
 // clients of the oldest requests are about to give up.
 //
-// A client that already uses the resource cannot use more than three quarters of it, so that
-// there is always room for another client. While other clients are present, it can use only a
-// quarter. Without this rule, a few small batches among many large batches would get too
-// little CPU time.
+// A client that already uses the resource may use at most three quarters of it, so that there
+// is always room for another client. While other clients are present, the limit is one quarter:
+// otherwise a few small batches among many large batches would get too little CPU time.
 type gate struct {
 	limit        int64 // 0: everything is admitted
 	waitingLimit int64

@@ -283,8 +283,8 @@ func TestSlowClientReleasesPlace(t *testing.T) {
 	require.Equal(t, 3, metrics.DataPointCount())
 }
 
-// A client without room to wait that sends half a frame and then nothing does not block others,
-// either: a refusal counts the records of the frame, so it needs the rest of the frame.
+// Clients without room to wait send half a frame and then nothing. They do not block other
+// clients, although their refusal waits for the rest of the frame to count its records.
 func TestSlowRefusedClientReleasesPlace(t *testing.T) {
 	to, _, _, _ := everything()
 	r := startRig(t, testConfig(func(c *Config) { c.Admission = AdmissionConfig{RequestLimitMiB: 1} }), to)
@@ -415,9 +415,8 @@ func (slowError) As(any) bool {
 	return false
 }
 
-// TestBatchOfEvictedStream: a batch whose memory makes its stream end reaches the pipeline, because
-// the pipeline has a place for it. If it did not, the client would send it again, and the next
-// stream would end in the same way.
+// TestBatchOfEvictedStream: a batch whose memory ends its stream still reaches the pipeline.
+// Otherwise the client would send the batch again, and the next stream would end in the same way.
 func TestBatchOfEvictedStream(t *testing.T) {
 	settings := receivertest.NewNopSettings(metadata.Type)
 	s, err := newShared(testConfig(), settings)
