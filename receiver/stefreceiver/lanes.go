@@ -36,8 +36,9 @@ const (
 	laneBatch = mib
 	// restPerWork is the time that a lane rests, divided by the time of the preceding work.
 	restPerWork = 7
-	// laneRest bounds the rest for each laneBatch, because the measured time of the work
-	// includes the time that the pipeline waits for other components.
+	// laneRest bounds the time that a lane rests, for each laneBatch. The measured time
+	// of the work can be too long: it includes the time that the pipeline waits for
+	// other components.
 	laneRest = 50 * time.Millisecond
 )
 
@@ -46,8 +47,8 @@ func restAfter(worked time.Duration, weight int64) time.Duration {
 	return min(restPerWork*worked, laneRest*time.Duration(1+weight/laneBatch))
 }
 
-// enter acquires a lane if an expensive stream needs a lane, and reports whether it does. With an
-// error, it has acquired no lane.
+// enter acquires a lane if clients that are not expensive are present, and reports whether it
+// needed a lane. If it returns an error, it has acquired no lane.
 func (l *lanes) enter(ctx context.Context, a *account) (bool, error) {
 	if !l.contended() {
 		return false, nil
@@ -121,8 +122,9 @@ func (c *credit) add(received, cost int64) int64 {
 
 // batchCost returns the cost of a batch. It is the maximum of these costs: the weight of the
 // batch for admission; its records; the plain size of the frame that begins with the batch;
-// the memory that the stream newly holds; the memory that decoding added. A stream that
-// restarts its dictionaries in each frame adds memory and does not hold it any more.
+// the memory that the stream newly holds; the memory that decoding added. The last cost is
+// for streams that restart their dictionaries in each frame: they add memory, but do not
+// hold it.
 func batchCost(weight int64, records uint64, plain, held, added int64) int64 {
 	return max(weight, recordCost*int64(records), plain, held/heldCost, added/addedCost)
 }

@@ -144,9 +144,9 @@ func latency(t testing.TB, hostile *siege) (median, p99 time.Duration) {
 }
 
 // TestHonestBesideHostile: during an attack, the p99 of an honest client is at most three
-// times the larger of two times: the p99 without the attack, and the default of ack_interval.
-// The default counts because a client that is alone on an idle machine does not wait for the
-// interval.
+// times its p99 without the attack, or three times the default of ack_interval if that is
+// longer. The default counts because a client that is alone on an idle machine does not wait
+// for the interval.
 func TestHonestBesideHostile(t *testing.T) {
 	text, attributes := sharedTextAttack(t), attributesAttack(t)
 	size := 57 * mib

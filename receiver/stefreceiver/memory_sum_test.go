@@ -52,8 +52,8 @@ func TestSumsOfMemory(t *testing.T) {
 	}
 	require.Contains(t, string(text), fmt.Sprintf("Each two further processors add %d MiB: the sum is", furtherProcessors(createDefaultConfig().(*Config))))
 
-	// fixed is the part of the sum that no key for small pods lowers. The smallest message is 4 MiB;
-	// its part of the sum is subtracted.
+	// fixed is the part of the sum that does not depend on the keys for small pods. A message has
+	// at least 4 MiB, so its part of the sum is subtracted.
 	least := createDefaultConfig().(*Config)
 	least.ServerConfig.MaxRecvMsgSizeMiB, least.Limits, least.Admission = 4, LimitsConfig{}, AdmissionConfig{}
 	const message = 4

@@ -82,8 +82,8 @@ func (p *pending) remove(c *pendingConn) {
 	delete(p.conns, c)
 }
 
-// RemoteAddr implements net.Conn. Each connection of a Unix socket has its own number in the address.
-// Without it, all clients would have the address "@", and so share the rights of one client.
+// RemoteAddr implements net.Conn. Each connection of a Unix socket has its own number in the
+// address. Without it, all clients would have the address "@" and count as one client.
 func (c *pendingConn) RemoteAddr() net.Addr { return c.remote }
 
 // SetDeadline implements net.Conn. gRPC sets a deadline for the handshake and removes it when

@@ -22,8 +22,8 @@ import (
 // refused clients or about streams that end with an error.
 const logPeriod = time.Minute
 
-// processStart is the origin of times that are numbers. Such times are monotonic: they do not jump
-// with the clock of the machine.
+// processStart is the origin of times that are stored as numbers. Such times are monotonic:
+// setting the clock of the machine does not change them.
 var processStart = time.Now()
 
 // limitedLog limits log lines that clients cause, so that clients cannot fill the log.

@@ -30,10 +30,10 @@ func newServed(t testing.TB) *served {
 }
 
 // suffer sends a stream to the receiver and measures the allocations of the process, including
-// the client. The receiver must answer with an expected status, serve an honest client afterwards,
-// and hold no memory. The charge is at least the telemetry that the receiver counts. The receiver
-// can count more than the direct measurement: it makes smaller batches for a client without credit,
-// and each batch repeats the resource.
+// the client. The receiver must answer with an expected status, serve an honest client
+// afterwards, and hold no memory. The charge is at least the telemetry that the receiver counts.
+// This can be more than without gRPC: a client without credit gets smaller batches, and each
+// batch repeats the resource.
 func (s *served) suffer(root string, stream []byte) outcome {
 	out := sufferUpTo(s.t, root, stream, false, math.MaxInt64) // for the charge
 	decoded := s.decoded()

@@ -363,8 +363,8 @@ type search struct {
 	served    *served
 	best      []candidate // the worst streams first, at most 8
 	tried     int
-	// suffered has the first measurement of each recipe. Objectives that measure the same share
-	// it. nil: every measurement is new.
+	// suffered has the first measurement of each recipe, for all objectives that measure the
+	// same. If it is nil, every measurement is new.
 	suffered map[suffering]outcome
 }
 

@@ -34,9 +34,9 @@ type transport interface {
 	EndedByServer() bool
 }
 
-// stream passes the batches of one STEF stream to the pipeline. Only the goroutine of the handler
-// calls its methods, except evict, count, fail, and what dispatch starts for each batch: process,
-// answer and the methods that they call.
+// stream passes the batches of one STEF stream to the pipeline. Its methods run on the goroutine
+// of the handler. The exceptions are evict, count and fail, and the methods that run on the
+// goroutine of each batch: process, answer and what they call.
 type stream[T any] struct {
 	*pipe[T]
 	transport transport

@@ -296,8 +296,8 @@ func TestPipelinePanics(t *testing.T) {
 	r.requireIdle()
 }
 
-// A panic of an error of the pipeline, such as a nil pointer of an error type, is a panic of the
-// pipeline.
+// If an error of the pipeline panics when it is used, such as a nil pointer of an error type,
+// this counts as a panic of the pipeline.
 func TestErrorsPanic(t *testing.T) {
 	r := startRig(t, testConfig(), sinks{metrics: acting(t, func(_ context.Context, md pmetric.Metrics) error {
 		if md.DataPointCount() == 2 {

@@ -28,8 +28,8 @@ func (a *acceptedConns) Accept() (net.Conn, error) {
 	return conn, err
 }
 
-// TestUserTimeout: the system closes the connection of a client that has vanished, as it does
-// with a server of gRPC that has no listener of its own.
+// TestUserTimeout: the system closes the connection of a client that has vanished. The
+// listener of this package sets the same timeout as gRPC sets without this listener.
 func TestUserTimeout(t *testing.T) {
 	for _, wrap := range []func(net.Listener) net.Listener{
 		func(l net.Listener) net.Listener { return newPending(l, testConfig()) },
