@@ -26,10 +26,10 @@
 // writer. When a stream is opened, the server sends the schema it reads and the limit of
 // its dictionaries; Stream.WriterOptions passes both to the writer. A server with
 // an older schema receives the fields it knows. A server with a newer schema
-// receives all fields. Both ends know only the numbers of fields of the structs of the other.
-// If neither schema can be an older version of the other by these numbers, Open returns an
-// error of KindIncompatible. If an unrelated schema has fitting numbers, the reader of the
-// server refuses the records later, or reads wrong values.
+// receives all fields. An end knows only how many fields each struct of its peer has. If these
+// numbers show that neither schema is an older version of the other schema, Open returns an
+// error of KindIncompatible. If the numbers of an unrelated schema fit by chance, the reader
+// of the server refuses the records later, or reads wrong values.
 //
 // A Session is for long-running senders. It keeps streams open, replaces them from
 // time to time so that load can move between servers, replaces broken streams, and
@@ -111,18 +111,18 @@
 //
 // A frame over WithMaxChunkBytes, or over Limits.FrameBytes of the server's reader, ends the
 // stream with KindLimit, and the handler gets none of its records. Nothing splits frames or
-// batches. A Session returns the batch with the first record of the frame as permanently
-// failed, although the record that is too large may be in a later batch of the frame. The other
-// batches are retryable. When the batch with this record is sent again, its next frame fails in the
-// same way. When the batch is the first batch of a frame, it is lost, including its good records.
+// batches. A Session returns the first batch of the frame as permanently failed, although the
+// record that is too large may be in a later batch of the frame. The other batches are
+// retryable. Each later frame with the large record fails, too, until the batch with this record
+// is the first batch of a frame. Then this batch is lost, including its good records.
 //
 // # Ownership
 //
 // Stream.WriteRecords copies the chunk. The caller may reuse the chunk when the
 // call returns.
 //
-// The caller owns connections, gRPC servers and contexts. A Stream has one goroutine
-// until the stream ends: by Close, by the server, or with the connection.
+// The caller owns connections, gRPC servers and contexts. A Stream has one goroutine until
+// the stream ends. Close, the server or the loss of the connection ends the stream.
 //
 // # Limits
 //

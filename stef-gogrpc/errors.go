@@ -45,9 +45,9 @@ const (
 	KindRejected
 	// KindCanceled means that this end ended the stream, by Close or by a context.
 	KindCanceled
-	// KindClosed is a stream that was ended gracefully or not opened: the peer ends streams or
-	// connections from time to time, or is about to end, or CloseSend was called before. The
-	// text says whether everything was acknowledged.
+	// KindClosed is a stream that was ended gracefully: by the server, which does this from
+	// time to time, or by CloseSend. A server that is about to end also refuses to open a
+	// stream with this Kind. The text says whether everything was acknowledged.
 	KindClosed
 	// KindAuth is missing or bad credentials.
 	KindAuth
@@ -148,9 +148,9 @@ func (e *Error) Retryable() bool {
 
 func (e *Error) namesDelay() bool { return e.HasRetryInfo || e.RetryDelay > 0 }
 
-// GRPCStatus returns e as a status, so that status.FromError finds it, also in an *UnsentError. A
-// *BatchError and a *RejectedError have no status. If Err has a status with the code of e, it is
-// this status, with the delay of e if e has one.
+// GRPCStatus returns e as a status. status.FromError finds this status, also in an *UnsentError.
+// A *BatchError and a *RejectedError have no status. If Err has a status with the code of e,
+// GRPCStatus returns the status of Err. If e has a delay, the status has this delay.
 func (e *Error) GRPCStatus() *status.Status {
 	st := status.New(e.code(), e.Error())
 	var from interface{ GRPCStatus() *status.Status }
@@ -197,10 +197,10 @@ func FromStatus(err error) *Error {
 	return e
 }
 
-// returned returns the error of a function of the caller. A nil *Error, such as the result of
-// FromStatus(nil), a nil *BatchError and an empty list of errors, such as nil stefpdata.ItemErrors,
-// are no errors. An error that is not empty can be about 0 items: the items of a damaged container
-// cannot be counted.
+// returned returns the error of a function of the caller, or nil if the error is empty: a nil
+// *Error, such as the result of FromStatus(nil), a nil *BatchError, or an empty list of errors,
+// such as nil stefpdata.ItemErrors. A list with errors can have 0 items, because the items of a
+// damaged container cannot be counted. So the length of the list decides.
 func returned(err error) error {
 	switch e := err.(type) {
 	case nil:

@@ -78,8 +78,8 @@ const (
 	maxWindow = 8 << 20
 )
 
-// check returns an error if the server cannot read the schema chosen, which a writer is about to
-// use. Options after the options of the agreement may select a schema that was not agreed on.
+// check returns an error if the server cannot read the schema chosen. A caller can select such a
+// schema by an option that it appends to the options of the agreement.
 func (a *agreement) check(chosen schema.WireSchema) error {
 	err := a.covers(chosen)
 	if err == nil {

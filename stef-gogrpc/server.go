@@ -51,7 +51,7 @@ import (
 // acknowledgement does not end the stream.
 //
 // To end gracefully, first call Shutdown, then GracefulStop of the gRPC server. GracefulStop and Stop wait
-// for clients that connect and send nothing, for two minutes if grpc.ConnectionTimeout sets no less. The examples
+// for clients that connect and send nothing, two minutes by default (grpc.ConnectionTimeout). The examples
 // in server_example_test.go, server_files_example_test.go and server_workers_example_test.go are
 // whole programs that store the telemetry of Collectors. To test a server on port 4320 with the
 // telemetry of this repository, run the file tool in the root folder of the repository:

@@ -34,8 +34,8 @@ type claim struct {
 	granted chan struct{}
 }
 
-// pressure is how long a claim waits before the server ends a stream for it. The ended
-// stream must have waited for the same time, see evict.
+// pressure is how long a claim waits before the server ends a stream to free its bytes.
+// Only a stream that has waited for the same time is ended, see evict.
 const pressure = time.Second
 
 // acquire reserves n bytes, which must fit in the whole budget, as soon as there is room for

@@ -10,8 +10,8 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-// processStart is the origin of times that are numbers. Such times are monotonic: they do not jump
-// with the clock of the machine.
+// processStart is the origin of times that are stored as numbers. Such times are monotonic:
+// setting the clock of the machine does not change them.
 var processStart = time.Now()
 
 // A clock limits how long a stream may wait for its client. It measures only the

@@ -62,12 +62,12 @@ func newServerConfig(options []ServerOption) (serverConfig, error) {
 // ServerOption changes a limit of a server, or when the server sends responses.
 type ServerOption func(*serverConfig) error
 
-// WithMaxChunkBytes sets the maximum size of a chunk (a header or a frame), in
-// bytes as sent. A stream with a larger chunk ends with RESOURCE_EXHAUSTED as soon
-// as the message that exceeds the limit arrives. The default is
-// DefaultMaxChunkBytes, about four times the default size of the frames of writers. A frame
-// also contains the record that exceeds the size of frames. So for clients with records of more
-// than 12 MiB, of which compression saves little, set the sum of both sizes.
+// WithMaxChunkBytes sets the maximum size of a chunk (a header or a frame), in bytes as sent. A
+// stream with a larger chunk ends with RESOURCE_EXHAUSTED as soon as the message that exceeds
+// the limit arrives. The default is DefaultMaxChunkBytes, about four times the default frame
+// size of writers. The last record of a frame can exceed the frame size. If clients send
+// records of more than 12 MiB after compression, set the sum of the frame size and the size of
+// a record.
 func WithMaxChunkBytes(bytes int) ServerOption {
 	return func(c *serverConfig) error {
 		c.maxChunk = int64(bytes)
@@ -84,18 +84,17 @@ func WithMaxStreams(n int) ServerOption {
 	}
 }
 
-// WithMaxBufferedBytes bounds, over all streams, the received bytes that handlers
-// have not yet read, and the bytes of unfinished chunks. If there is no room,
-// streams wait until handlers have read other data, and flow control makes their
-// clients wait. Waiting messages are kept in addition to the bound. When they exceed
-// the same number of bytes, further messages end their stream with RESOURCE_EXHAUSTED
-// and a retry delay. A chunk larger than the bound ends its stream with RESOURCE_EXHAUSTED
-// and no delay, like a chunk larger than WithMaxChunkBytes.
+// WithMaxBufferedBytes bounds, over all streams, the received bytes that handlers have not
+// yet read, and the bytes of unfinished chunks. If there is no room, streams wait until
+// handlers have read other data, and flow control makes their clients wait. Waiting
+// messages are kept in addition to the bound. When they also exceed this number of bytes,
+// further messages end their stream with RESOURCE_EXHAUSTED and a retry delay. A chunk
+// larger than the bound ends its stream with RESOURCE_EXHAUSTED and no delay, like a chunk
+// larger than WithMaxChunkBytes.
 //
 // If unfinished chunks fill the room, the server ends one stream, also with
-// RESOURCE_EXHAUSTED and a retry delay: the stream with the most bytes among the
-// streams whose clients have sent nothing for a second. The default is
-// DefaultMaxBufferedBytes.
+// RESOURCE_EXHAUSTED and a retry delay: the stream with the most bytes among the streams
+// whose clients have sent nothing for a second. The default is DefaultMaxBufferedBytes.
 func WithMaxBufferedBytes(bytes int) ServerOption {
 	return func(c *serverConfig) error {
 		c.maxBuffered = int64(bytes)

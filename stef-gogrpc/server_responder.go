@@ -63,8 +63,8 @@ func (r *responder) note(change func(*ledger.Receiver)) {
 }
 
 // maxRanges bounds the ranges that a responder stores. Above the bound, the stream fails. A call
-// must not wait for space instead: most ranges need that the handler finishes earlier records, and
-// the handler could be the waiting caller.
+// must not wait for room instead: most ranges can be sent only after earlier records are
+// finished, and the waiting handler could be the one that must finish them.
 const maxRanges = 1 << 20
 
 // unreadTimeout is the maximum time that a call waits for the next response to be sent.

@@ -189,10 +189,10 @@ const (
 // status returns the status of the stream after its handler returned err. told
 // reports whether all acknowledgements could be sent to the client.
 func (s *ServerStream) status(err error, told bool) error {
-	// If the server stops a reader between the two headers of a stream, or StopReading stops it
-	// within a chunk, the reader reports a truncated stream. The client did nothing wrong, so this
-	// error is ignored. After StopReading, an io.ErrUnexpectedEOF that is not from a reader, but
-	// for example from a database, is not ignored: it can be why the handler called StopReading.
+	// A stopped reader can report a truncated stream: if the server stops it between the two
+	// headers, or StopReading stops it within a chunk. The client did nothing wrong, so ignore
+	// this error. After StopReading, ignore io.ErrUnexpectedEOF only if it is from a reader. If
+	// it is from a database, for example, it can be why the handler called StopReading.
 	stopped := s.stopped != stopNone && errors.Is(err, io.ErrUnexpectedEOF) &&
 		(s.stopped != stopHalted || errors.Is(err, stef.ErrCorrupt))
 	if err == io.EOF && s.readErr == io.EOF {

@@ -101,8 +101,9 @@ func TestLongStatus(t *testing.T) {
 	require.NoError(t, statusOf(nil))
 }
 
-// TestInvalidStatusText: gRPC sends no details with a text that is not UTF-8. Without its delay, the
-// first status would be permanent, and the client would drop data.
+// TestInvalidStatusText: gRPC drops the details of a status whose text is not UTF-8, so the text
+// is corrected. Without the delay in the details, RESOURCE_EXHAUSTED would be permanent, and the
+// client would drop data.
 func TestInvalidStatusText(t *testing.T) {
 	for _, err := range []error{
 		&Error{Kind: KindLimit, RetryDelay: time.Minute, Err: errors.New("key \xff")},
@@ -116,8 +117,8 @@ func TestInvalidStatusText(t *testing.T) {
 	}
 }
 
-// TestLargeDetails: large details of a status are omitted for the same reason. Small details, such
-// as the delay, remain.
+// TestLargeDetails: large details of a status are omitted, because they are sent in headers.
+// Small details, such as the delay, remain.
 func TestLargeDetails(t *testing.T) {
 	debug := &errdetails.DebugInfo{Detail: strings.Repeat("x", 10_000)}
 	st, err := status.New(codes.Unavailable, "full").WithDetails(debug, &errdetails.RetryInfo{RetryDelay: durationpb.New(time.Minute)}, debug)

@@ -51,28 +51,28 @@ type BatchWriter[B any] interface {
 // Send fails immediately.
 type NewBatchWriter[B any] func(stream *Stream) (BatchWriter[B], error)
 
-// Session manages the streams of a sender: it keeps a number of streams open,
-// replaces old and lost streams, distributes batches over them, and reports the
-// result of each batch once. All methods are safe for concurrent use; hundreds of
-// goroutines may wait in Send.
+// Session manages the streams of a sender: it keeps a number of streams open, replaces
+// old and lost streams, distributes batches over them, and reports the result of each
+// batch once. All methods are safe for concurrent use; hundreds of goroutines may wait
+// in Send.
 //
 // # Guarantees
 //
 // A batch ends in exactly one way: acknowledged, rejected, or returned to its caller.
-// Delivery is at least once. Only the caller sends a batch again, with one exception.
-// If its stream was replaced, or if the server ended the stream gracefully, the session
-// sends a batch again. It does this at most as often as it has streams, because a
-// server that ends may end all of them. This delivers a batch twice if a server ends a
-// stream without acknowledging accepted batches. The session never sends a batch again
-// if some of its records were acknowledged or reported as bad.
+// Delivery is at least once. Only the caller sends a batch again, with one exception:
+// if a stream was replaced, or its server ended it gracefully, the session sends its
+// unanswered batches again. It does this with a batch at most as often as it has
+// streams, because a server that ends may end all of them. Such a batch arrives twice
+// if the server had accepted it without an acknowledgement. The session never sends a
+// batch again if some of its records were acknowledged or reported as bad.
 //
 // # Memory
 //
-// Per stream, a session keeps the unanswered batches, at most MaxUnackedBatches,
-// and one batch that waits to be encoded. The stream holds their encoded form,
-// bounded by SessionConfig.MaxUnackedBytes, and the writer holds the current
-// frame, bounded by its frame size. Everything else is a few words per active call
-// of Send. The session releases a batch when its Send returns.
+// Per stream, a session keeps the unanswered batches, at most MaxUnackedBatches, and
+// one batch that waits to be encoded. The stream holds their encoded form, bounded by
+// SessionConfig.MaxUnackedBytes, and the writer holds the current frame, bounded by its
+// frame size. Everything else is a few words per active call of Send. The session
+// releases a batch when its Send returns.
 type Session[B any] struct {
 	config    SessionConfig
 	open      func(ctx context.Context) (sessionStream, error)

@@ -121,8 +121,8 @@ func describe(err error) string {
 	case errors.As(err, &bad):
 		return fmt.Sprint("to be dropped: ", bad.Err)
 	case errors.As(err, &unsent) && unsent.Cause.Retryable():
-		// The caller must not send the acknowledged records at the start and the bad records
-		// again. Usually there are no such records.
+		// Two kinds of records must not be sent again: the acknowledged records at the start
+		// of the batch, and the bad records. Usually there are none.
 		return fmt.Sprintf("to be sent again after %v, from record %d on, without %v; may arrive twice: %v",
 			unsent.Cause.RetryDelay, unsent.Acknowledged+1, unsent.Rejected, unsent.MaybeDelivered)
 	}

@@ -221,8 +221,9 @@ func (t *opener[B]) failed(err *Error, refused *session.Fault) time.Duration {
 	var out session.Decisions
 	s.mu.Lock()
 	live := s.machine.OpenFailed(refused, time.Now(), &out)
-	// Store this before the lock is released: a slot that opens a stream later must see it. A server
-	// that accepts streams and then refuses them does not count: one more stream proves nothing.
+	// Store this before the lock is released: a slot that opens a stream later must see it. If
+	// the server accepts streams and then refuses them, store false: an open stream is no sign
+	// that the server accepts data now.
 	t.refused.Store(refused != nil && refused.Class != session.Refused)
 	if live == 0 {
 		s.unopened.Store(&lapse{err, time.Now()})

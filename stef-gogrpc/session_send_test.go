@@ -348,8 +348,8 @@ func TestSessionBatchError(t *testing.T) {
 	})
 }
 
-// itemErrors is, like stefpdata.ItemErrors, the error of a writer that omitted items of a batch and
-// wrote all other items.
+// itemErrors is the error of a writer that omitted items of a batch and wrote all other items. It
+// is like stefpdata.ItemErrors.
 type itemErrors int
 
 func (e itemErrors) Error() string { return fmt.Sprint(int(e), " items were not written") }

@@ -145,8 +145,9 @@ func (x *sender[B]) write(batch B) (e session.Encoding, left, err error) {
 	return e, left, err
 }
 
-// canContinue reports whether a stream can still be written to after an encoding.
-// Complete data that was sent before an encoder failed can still be acknowledged.
+// canContinue reports whether a stream can still be written to after an encoding. If
+// the encoder failed, it half-closes the stream, because complete data that was sent
+// before can still be acknowledged.
 func (x *sender[B]) canContinue(e session.Encoding) bool {
 	if e.Broken != nil {
 		_ = x.stream.CloseSend() // watch handles the result

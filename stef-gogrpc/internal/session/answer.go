@@ -55,8 +55,9 @@ func (m *Machine) resolve(s *Stream, now time.Time, out *Decisions) {
 // or less, the stream must be closed.
 func (m *Machine) Overdue(s *Stream, now time.Time, out *Decisions) time.Duration {
 	c := &m.config
-	// If nothing is pending, a sender that takes no batch is blocked, although all that was sent is
-	// answered. Callers may give up meanwhile, so this does not depend on the batch in the inbox.
+	// The sender has taken no batch since s.asked. If nothing is pending, everything that was
+	// sent is answered, so the sender itself is blocked. The batch in the inbox does not matter:
+	// its caller may have given up.
 	waits := s.asked
 	if s.pending.head != nil {
 		waits = s.pending.head.since

@@ -13,8 +13,9 @@ import (
 	"github.com/otelstef/stef/stef-gogrpc/internal/wire"
 )
 
-// interrupted is a ledger that receives a response of the peer after a call of the machine: the
-// machine is used by the goroutine that encodes, and another goroutine receives.
+// interrupted is a ledger that receives a response of the peer during a call of the machine.
+// This can happen, because the machine runs on the goroutine that encodes, and another
+// goroutine receives.
 type interrupted struct {
 	*ledger.Sender
 	after func()
