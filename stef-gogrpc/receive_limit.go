@@ -210,8 +210,8 @@ func (c *limitedConn) Close() error {
 	return c.Conn.Close()
 }
 
-// forget releases the bytes of a connection that is about to be closed. It reports whether it is
-// the first call.
+// forget releases the bytes of a connection that is about to be closed. It reports whether this
+// is the first call of forget.
 func (c *limitedConn) forget() (first bool) {
 	c.mu.Lock()
 	for stream := range c.messages {

@@ -156,8 +156,8 @@ func faultOf(err *Error) *session.Fault {
 	return f
 }
 
-// endOf classifies the end of a stream. sent reports whether records may have been sent on it: if a
-// server has accepted a stream with records, UNIMPLEMENTED concerns the records.
+// endOf classifies the end of a stream. sent reports whether records may have been sent on it. If
+// so, UNIMPLEMENTED is about these records, because the server had accepted the stream.
 func endOf(err *Error, sent bool) *session.Fault {
 	f := faultOf(err)
 	if f == nil || err.Retryable() {
@@ -206,10 +206,11 @@ func withRejected(left, rejected error) error {
 	return fmt.Errorf("%w; %w", left, rejected)
 }
 
-// leftOut returns the error for the omitted items if err says that a batch writer omitted items and
-// wrote all other items. If not, it returns nil. It detects the errors of LeftOut and stefpdata by
-// their method Items, because this package must not import stefpdata. A writer may also return a
-// *BatchError with Delivered; only the server decides whether the written items are delivered.
+// leftOut returns the error for the omitted items, or nil if err does not say that the batch
+// writer omitted items and wrote all other items. It detects the errors of LeftOut and stefpdata
+// by their method Items, because this package must not import stefpdata. A writer may also return
+// a *BatchError with Delivered. This does not mean that the server has accepted the written
+// items.
 func leftOut(err error) error {
 	if err == nil {
 		return nil // return before the variables below are allocated on the heap

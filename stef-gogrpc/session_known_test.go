@@ -144,8 +144,8 @@ func TestSessionDraining(t *testing.T) {
 	})
 }
 
-// TestSessionAckTimeoutUnsent: a stream that is closed while no data is in flight ends
-// without an error, but still counts as failed.
+// TestSessionAckTimeoutUnsent: if AckTimeout closes a stream while no data is in
+// flight, the stream ends without an error, but still counts as failed.
 func TestSessionAckTimeoutUnsent(t *testing.T) {
 	bubble(t, "", func(t *testing.T, r *rig) {
 		r.config.FlushInterval = 10 * time.Hour // a single batch waits for FlushInterval/250

@@ -177,7 +177,7 @@ func (s *Stream) write(ctx context.Context, chunk []byte, count func(*ledger.Sen
 		return n, nil
 	case err != nil && !errors.Is(err, io.EOF):
 		// This is an error of this end, for example a message over the caller's own
-		// limit. For EOF, RecvMsg returns the reason with which the stream ends.
+		// limit. If the error is io.EOF, RecvMsg returns why the stream ended.
 		s.end(FromStatus(err))
 	}
 	<-s.done

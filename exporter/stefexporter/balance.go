@@ -161,8 +161,8 @@ func (b *balancer[B]) list() []*backend[B] {
 	return b.backends
 }
 
-// changed reports a changed status to the host: whether any backend answers. Then it calls tell,
-// unless tell is nil, with the same answer.
+// changed reports a new status to the host if a first backend answers, or no backend answers any
+// more. Then it calls tell, unless tell is nil; others reports whether any backend answers.
 func (b *balancer[B]) changed(tell func(others bool)) {
 	b.mu.Lock() // during all of it: a slower call must not report what was true before
 	defer b.mu.Unlock()

@@ -122,8 +122,8 @@ func (c *Config) otlpEndpoint() string {
 	return cmp.Or(c.Fallback.Endpoint, c.ClientConfig.Endpoint)
 }
 
-// explain adds the endpoint and what to do to an error. An error without a hint that does not
-// concern the peer is returned unchanged. explain assumes that no endpoint has worked yet.
+// explain adds the endpoint and a hint to an error. It does not change an error that has no
+// hint and does not concern the peer. It assumes that no endpoint has worked yet.
 func (c *Config) explain(err error) error { return c.explainAfter(err, nil) }
 
 // explainAfter is like explain, but worked contains the endpoints that have worked before.

@@ -164,10 +164,11 @@ func (h *health) refused(err error) {
 }
 
 // newCause reports whether to log the cause of a failure while a problem lasts. The cause of
-// the last warning is not logged again. A new cause is logged logPeriod after the last warning,
-// unless it is vague; an earlier cause is logged again after repeatPeriod. A new refusal of
-// credentials is logged at once: the last warning often says that the peer is down. If the
-// problem was not logged, any cause is logged after logPeriod.
+// the last warning is not logged again. A new cause that is not vague is logged if the last
+// warning is older than logPeriod. An earlier cause is logged again if the last warning is
+// older than repeatPeriod. A new refusal of credentials is logged at once: the last warning
+// often says that the peer is down. If the problem was not logged, any cause is logged after
+// logPeriod.
 func (h *health) newCause(cause string, refused bool) bool {
 	switch {
 	case h.status != componentstatus.StatusRecoverableError:

@@ -36,9 +36,8 @@ const (
 	laneBatch = mib
 	// restPerWork is the time that a lane rests, divided by the time of the preceding work.
 	restPerWork = 7
-	// laneRest bounds the time that a lane rests, for each laneBatch. The measured time
-	// of the work can be too long: it includes the time that the pipeline waits for
-	// other components.
+	// laneRest is the maximum rest of a lane for each laneBatch. The measured time of the work
+	// can be too long: it includes the time that the pipeline waits for other components.
 	laneRest = 50 * time.Millisecond
 )
 

@@ -76,9 +76,9 @@ func (r *releaser) schedule() {
 	}
 }
 
-// check frees memory unless the collector ran twice since the last stream ended. It frees memory
-// only if at least half of the streams have ended, so the number of forced collections grows
-// with the logarithm of the number of streams.
+// check frees memory unless the collector ran twice since the last stream ended. At least as
+// many streams as are still open must have ended. So the number of forced collections grows with
+// the logarithm of the number of streams.
 func (r *releaser) check() {
 	cycle := r.cycles()
 	r.mu.Lock()

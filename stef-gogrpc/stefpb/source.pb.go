@@ -6,4 +6,4 @@
 package stefpb
 
 // SourceSHA256 is the SHA-256 of the destination.proto that this package is generated from.
-const SourceSHA256 = "5f8c6d3df911e7a5524ec7f1e74a09504b2b2ec15b3a3bfad8a66d147ad1231a"
+const SourceSHA256 = "ffbc6f5a6830571c8a8ebf31325201f22efed04e612e7ad1e4ed8418a5e36b2a"
