@@ -105,9 +105,9 @@
 // The sender should send them again, except the bad records. Records that had arrived
 // then arrive twice. Error.Retryable reports whether a retry may succeed. A server cannot
 // recognize records that are sent again: they arrive on another stream, with other ids.
-// So if duplicates matter, the storage needs a key from the data, such as the trace id and
-// span id of a span, or the series and timestamp of a point, and must overwrite the entry that
-// has the same key. Log records have no such key.
+// So if duplicates matter, the storage needs a key from the data, and must overwrite the entry
+// that has the same key. For a span, use its trace id and span id; for a point, its series and
+// timestamp. Log records have no such key.
 //
 // A frame over WithMaxChunkBytes, or over Limits.FrameBytes of the server's reader, ends the
 // stream with KindLimit, and the handler gets none of its records. Nothing splits frames or

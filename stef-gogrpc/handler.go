@@ -33,14 +33,14 @@ type Handler interface {
 	// bad records, reject them, and keep the limits of the reader above what clients
 	// send (Limits.FrameBytes of package stef says how large frames can be). So a handler whose
 	// database fails returns the error of the database, and a handler that can
-	// never accept the records of the stream returns an *Error of KindInvalid. If two streams
-	// in a row end with KindInvalid or KindRejected before a Session has sent a record on them,
-	// Session.Send fails immediately with a permanent error, until a stream stays open.
-	// Clients receive up to 1 KiB of the text of the error, and up to 1 KiB of the details of a
-	// status: the largest details are omitted first. A panic, also of a method of the returned error, ends the
-	// stream with INTERNAL, which is also a permanent code, and does not affect other streams.
-	// A Session keeps the data that it has not sent and opens new streams, so a handler that
-	// panics at its start is called repeatedly.
+	// never accept the records of the stream returns an *Error of KindInvalid. Session.Send fails
+	// immediately with a permanent error if two streams in a row ended with KindInvalid or
+	// KindRejected before the Session had sent a record on them. This lasts until a stream stays
+	// open. Clients receive up to 1 KiB of the text of the error, and up to 1 KiB of the details
+	// of a status: the largest details are omitted first. A panic, also of a method of the
+	// returned error, ends the stream with INTERNAL, which is also a permanent code, and does not
+	// affect other streams. A Session keeps the data that it has not sent and opens new streams,
+	// so a handler that panics at its start is called repeatedly.
 	ServeSTEF(s *ServerStream) error
 }
 

@@ -147,10 +147,10 @@ const maxDictLimit = min(1<<38, math.MaxInt>>2)
 // this window, they would need at most four times the bound. But the server never asks for
 // less than 32 KiB. The client chooses a window by the size of its frames, 16 KiB if these
 // are small. A stream with the default window of 1 MiB holds 1.4 MiB, a stream with 64 KiB
-// holds 0.25 MiB. With DefaultWindowMemoryBytes, the server asks for no window while at
-// most 46 streams are open, for at most 1 MiB with up to 184 streams, and for at most
-// 64 KiB with 1,024 streams. Streams that were opened before, large frames, and clients
-// that ignore the request can exceed the bound.
+// holds 0.25 MiB. With DefaultWindowMemoryBytes, the server asks for no window while at most 46
+// streams are open. With up to 184 streams it asks for at most 1 MiB, with 1,024 streams for at
+// most 64 KiB. Streams that were opened before, large frames, and clients that ignore the request
+// can exceed the bound.
 //
 // spec: #window-limit
 func WithWindowMemoryBytes(bytes int) ServerOption {
@@ -166,8 +166,8 @@ const (
 	smallestAsked = 32 << 10
 )
 
-// largeFrames is the factor by which the windows may exceed the bound if the frames of
-// all streams are so large that each client chooses the largest window allowed.
+// largeFrames is the factor by which the windows may exceed the bound. They exceed it if all
+// streams have large frames, because then each client chooses the largest window allowed.
 const largeFrames = 4
 
 // askedWindow returns the window that the server asks a client for, if the given number of

@@ -61,9 +61,9 @@ func (s *ServerStream) releaseChunk() {
 	}
 }
 
-// receive reads messages from gRPC and passes them to Read, one message ahead. It has
-// its own goroutine, because only the end of the stream interrupts RecvMsg of gRPC, and
-// a handler must be able to stop reading and still send acknowledgements.
+// receive reads messages from gRPC and passes them to Read, one message ahead. It has its own
+// goroutine: a handler must be able to stop reading and still send acknowledgements, but only the
+// end of the stream interrupts RecvMsg of gRPC.
 func (s *ServerStream) receive() {
 	defer s.end()
 	defer close(s.received)

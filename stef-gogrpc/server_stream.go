@@ -124,9 +124,9 @@ func (s *ServerStream) Read(p []byte) (int, error) {
 
 // StopReading makes Read return io.EOF when it would have to wait or to read
 // another message, even within a chunk. Call it when another goroutine detects that
-// the stream must end, for example a goroutine that processes earlier records. If the
-// reader reports a truncated stream because of this, and the handler returns this error,
-// the stream ends with OK, and the client sends unacknowledged records again.
+// the stream must end, for example a goroutine that processes earlier records. The reader may
+// then report a truncated stream. If the handler returns this error, the stream ends with OK. The
+// client sends unacknowledged records again.
 func (s *ServerStream) StopReading() {
 	s.halt.Do(func() { close(s.halted) })
 }
@@ -266,9 +266,10 @@ func (s *ServerStream) Ack(from, to uint64) {
 //
 // The client receives a rejection together with the acknowledgement of all earlier records.
 // Responses with many ranges are sent immediately, without the wait of WithAckInterval. If the
-// client reads responses slowly and more than 16,384 ranges wait, Reject, Ack and AckUpTo wait, so
-// do not hold a lock that readers of the stream need. If none of these ranges can be sent for 10
-// seconds, the stream ends with UNAVAILABLE, and the context of the stream ends, too.
+// client reads responses slowly and more than 16,384 ranges wait, calls of Reject, Ack and
+// AckUpTo wait. So do not hold a lock that readers of the stream need. If none of these ranges
+// can be sent for 10 seconds, the stream ends with UNAVAILABLE, and the context of the stream
+// ends, too.
 //
 // Calls do not wait until the records before a range are finished, because the caller itself
 // may have to finish them. A stream stores at most 1,048,576 ranges, in about 17 MiB. If there

@@ -26,10 +26,11 @@ type BatchWriter[B any] interface {
 	// no records, WriteBatch returns the id of the last record of earlier batches.
 	//
 	// Leave out a record if Write of a generated writer returns an error that wraps
-	// stef.ErrLimit: the writer has not written this record and continues. Then return the id of the
-	// last record and an error from LeftOut or of type stefpdata.ItemErrors, or another error
-	// with a method Items() int that returns the number of omitted items. Do not wrap this error.
-	// Send waits for the other items as usual. If there are none, it returns a *BatchError immediately.
+	// stef.ErrLimit: the writer has not written this record and continues. Then return the id of
+	// the last record and an error for the omitted items. The error is from LeftOut, of type
+	// stefpdata.ItemErrors, or has a method Items() int that returns the number of omitted items.
+	// Do not wrap it. Send waits for the other items as usual. If there are no other items, Send
+	// returns a *BatchError immediately.
 	//
 	// A *BatchError is permanent for the batch and leaves the stream usable; last then includes
 	// the records of the batch that were written, but Send does not wait for them. Any other

@@ -125,9 +125,8 @@ func (s *Stream) Write(chunk []byte) (int, error) {
 
 // WriteRecords sends a chunk. last is the id of the last record in the chunk, or 0
 // for the headers of a stream. It waits while the bounds of WithMaxUnackedBytes
-// are reached, and while gRPC's flow control blocks it. The wait ends when the
-// stream ends, when Close is called, and, before the chunk is started, when
-// CloseSend is called.
+// are reached, and while gRPC's flow control blocks it. The wait ends when the stream ends or
+// when Close is called. CloseSend ends the wait only before the chunk is started.
 //
 // After an error the stream cannot be used any more. WriteRecords then returns the
 // error of Err, if Err is not nil.

@@ -20,7 +20,7 @@ import (
 )
 
 // TestRefusedIdentityIsNoOutage checks that backends that refuse one tenant stay up for another
-// tenant, also if the streams of the other tenant have ended because they were idle.
+// tenant. The streams of the other tenant may have ended because they were idle.
 func TestRefusedIdentityIsNoOutage(t *testing.T) {
 	auth := grpc.StreamInterceptor(func(srv any, s grpc.ServerStream, _ *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
 		if md, _ := grpcmetadata.FromIncomingContext(s.Context()); len(md.Get("tenant")) == 1 && md.Get("tenant")[0] == "bad" {

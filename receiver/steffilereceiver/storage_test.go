@@ -65,8 +65,8 @@ func TestFailingStorageIsLoggedOnce(t *testing.T) {
 	set(nil)
 }
 
-// A file that the receiver has seen growing is not finished before settle_time, also if its
-// modification time is long ago, for example because the clock of the machine stepped forward.
+// A file that the receiver has seen growing is not finished before settle_time. Its modification
+// time may be long ago, for example because the clock of the machine stepped forward.
 func TestClockStepsForward(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "x.stef")

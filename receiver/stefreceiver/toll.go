@@ -9,10 +9,9 @@ import (
 	"time"
 )
 
-// requestCost is the cost of each byte of a request after decompression, or of each byte of
-// its weight for admission if the weight is larger. So a client is expensive if its requests
-// become more than 128 times as large as on the wire. Ordinary telemetry stays far below,
-// see README.md.
+// requestCost is the cost of each byte of a request. The bytes are its size after decompression,
+// or its weight for admission if that is larger. So a client is expensive if its requests become
+// more than 128 times as large as on the wire. Ordinary telemetry stays far below, see README.md.
 const requestCost = 8
 
 // inflatedPiece is how many bytes of an expensive request are decompressed at a time.
