@@ -72,8 +72,8 @@ func TestFirstCompactMetrics(t *testing.T) {
 func TestAllPairsOfSchemas(t *testing.T) {
 	names := []string{"compact", "full", "reference"}
 	metrics := formRoots(t, otelstef.MetricsCompactRoot(), otelstef.MetricsRoot(), otelstef.MetricsBaseSchema())
-	// Logs have no published schema. In its place, use an older schema, which has only the
-	// first fields of each struct.
+	// Logs have no published schema. So the test uses an older schema, which has only the first
+	// fields of each struct.
 	logs := formRoots(t, otelstef.LogsCompactRoot(), otelstef.LogsRoot(), olderLogs)
 	spans := formRoots(t, otelstef.SpansCompactRoot(), otelstef.SpansRoot(), otelstef.SpansBaseSchema())
 	for sender := range names {

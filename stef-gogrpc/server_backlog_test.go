@@ -173,8 +173,8 @@ func TestServerBoundsFinishedRanges(t *testing.T) {
 	})
 }
 
-// After too many ranges, answers are dropped. Then no error of the handler reaches the client as a
-// permanent error: the client would drop the batch whose answer was dropped.
+// After too many ranges, answers are dropped. After that, no error of the handler reaches the
+// client as a permanent error. Otherwise, the client would drop a batch whose answer was dropped.
 func TestServerErrorAfterDroppedAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAccounts(t)

@@ -34,7 +34,7 @@ type claim struct {
 	granted chan struct{}
 }
 
-// pressure is how long a claim waits before the server ends a stream to free its bytes.
+// pressure is how long a claim waits before the server ends a stream to make room for the claim.
 // Only a stream that has waited for the same time is ended, see evict.
 const pressure = time.Second
 

@@ -57,8 +57,8 @@ func TestStopReading(t *testing.T) {
 }
 
 // TestStopReadingWithinChunk: if StopReading stops a reader within a chunk, the reader reports a
-// truncated stream. The client has sent nothing wrong, so this error does not reach it as
-// INVALID_ARGUMENT, after which the client would drop a batch.
+// truncated stream. The client has sent nothing wrong, so it does not receive this error as
+// INVALID_ARGUMENT: it would then drop a batch.
 func TestStopReadingWithinChunk(t *testing.T) {
 	truncated := &stef.FormatError{Err: fmt.Errorf("%w: %w", stef.ErrCorrupt, io.ErrUnexpectedEOF)}
 	f := func(want codes.Code, stop bool, result error) {

@@ -60,8 +60,8 @@ func TestReasons(t *testing.T) {
 	require.True(t, e.Retryable())
 }
 
-// TestDelayOfHandler: a handler returns the status of its database with a delay of its own. The client
-// receives this delay, because without one it drops the data after RESOURCE_EXHAUSTED.
+// TestDelayOfHandler: a handler returns the status of its database with a delay of its own. The
+// client receives this delay. Without a delay, it would drop the data after RESOURCE_EXHAUSTED.
 func TestDelayOfHandler(t *testing.T) {
 	for _, inner := range []error{
 		status.Error(codes.ResourceExhausted, "quota"),

@@ -31,9 +31,9 @@ type opener[B any] struct {
 	tried    chan struct{} // closed after the first attempt
 }
 
-// openStagger limits a wait at the start of a session: slot n opens its stream after the first
-// attempt of the previous slot, but waits at most n*openStagger. Load balancers distribute streams
-// better if they are not opened at the same time.
+// openStagger limits a wait at the start of a session. Slot n opens its stream after the first
+// attempt of the previous slot, but waits at most n*openStagger. Load balancers distribute
+// streams better if they are not opened at the same time.
 const openStagger = time.Second
 
 func newOpener[B any](s *Session[B], number int) *opener[B] {

@@ -43,8 +43,8 @@ type ending struct{ byPeer atomic.Bool }
 
 type endingKey struct{}
 
-// noteAnswer is called with the events of all calls. gRPC reports the trailers before the
-// call returns its status.
+// noteAnswer notes in ctx whether the peer has ended the call. It is called with the events of
+// all calls. gRPC reports the trailers before the call returns its status.
 func noteAnswer(ctx context.Context, event stats.RPCStats) {
 	e, ok := ctx.Value(endingKey{}).(*ending)
 	if !ok {
@@ -65,8 +65,8 @@ func (e *ending) mark(err error, open bool) error {
 	return &answer{err, open}
 }
 
-// markRequests is a unary interceptor. If the peer sent the status of a failed request, it
-// returns the error as an answer.
+// markRequests is a unary interceptor. If the peer sent the status of a failed request,
+// markRequests returns the error as an answer.
 func markRequests(ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
 	e := &ending{}
 	return e.mark(invoke(context.WithValue(ctx, endingKey{}, e), method, req, reply, conn, opts...), false)

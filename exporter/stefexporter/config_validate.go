@@ -296,8 +296,8 @@ func (c *Config) validateProtocol() error {
 	return nil
 }
 
-// validateCompression prevents double compression, and conflicts between the two
-// keys for the compression of streams.
+// validateCompression rejects double compression, and conflicts between the two keys for the
+// compression of streams.
 func (c *Config) validateCompression() error {
 	top, inner := c.ClientConfig.Compression, c.Stef.Compression
 	switch {

@@ -102,8 +102,8 @@ func (e *estimate[B]) begin(items int) bool {
 		e.measuring++
 		return true
 	}
-	// Assume the time of the largest batch of the size class. With the time of this
-	// batch, begin would mostly choose small batches.
+	// Assume the time of the largest batch of the size class. With the time of the current batch,
+	// begin would measure mostly the small batches of the class.
 	price := min(maxEstimateBudget, time.Duration(1)<<classOf(items)*cmp.Or(c.itemTime, firstItemTime))
 	if e.measuring > 0 || e.budget < price || c.measured*e.seen > e.measured*c.seen {
 		return false

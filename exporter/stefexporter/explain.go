@@ -316,8 +316,8 @@ func plain(err error) error {
 	return &plainError{text: tlsDoubt.ReplaceAllLiteralString(text, ""), err: err}
 }
 
-// streamError says that a batch was not delivered on a stream, because the stream ended or
-// could not be opened.
+// streamError returns the error of a batch that was not delivered on a stream, because the stream
+// ended or could not be opened.
 func streamError(err error) error {
 	short := plain(err)
 	if strings.HasPrefix(short.Error(), noStream) {

@@ -184,7 +184,7 @@ func (h *health) newCause(cause string, refused bool) bool {
 }
 
 // vague reports whether a cause only says that the connection broke. A peer that refuses
-// connections often causes such an error, depending on what was being sent.
+// connections sometimes causes only such an error.
 func vague(cause string) bool {
 	return cause == stefgrpc.KindUnavailable.String()+" "+codeName(codes.Unavailable)
 }

@@ -15,10 +15,10 @@ import (
 	"go.uber.org/zap"
 )
 
-// senders logs a warning when a sender without a deadline waits for a full queue. The
-// Collector shuts receivers down before exporters. A receiver that waits for such a sender
-// blocks the shutdown, and the exporter does not notice. The exporter must not end the wait:
-// a receiver without retries would lose the batch although the peer is only away for a while.
+// senders logs a warning when a sender without a deadline waits for room in a full queue. The
+// Collector shuts receivers down before exporters. A receiver that waits for such a sender blocks
+// the shutdown, and the exporter does not notice. The exporter must not end the wait: a receiver
+// without retries would lose the batch although the peer is only away for a while.
 type senders struct {
 	logger *zap.Logger
 	after  time.Duration

@@ -48,8 +48,8 @@ func stalls(logs *observer.ObservedLogs) int {
 	return logs.FilterMessageSnippet("a sender that set no deadline waits").Len()
 }
 
-// TestSendersWithoutDeadline: if a sender without a deadline waits for a full queue, this is
-// logged once. The call returns when the sender cancels its context.
+// TestSendersWithoutDeadline: if a sender without a deadline waits for room in a full queue, this
+// is logged once. The call returns when the sender cancels its context.
 func TestSendersWithoutDeadline(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []string{"traces", "metrics", "logs"} {

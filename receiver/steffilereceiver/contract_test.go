@@ -40,8 +40,8 @@ func (g *generator[T]) Start() {
 }
 
 // Stop removes the files that the receiver had not deleted when the receiver ended. The next
-// scenario starts a receiver without storage before it calls Start. This receiver would deliver
-// the files again.
+// scenario starts a receiver without storage before it calls Start of the generator. That
+// receiver would deliver these files again.
 func (g *generator[T]) Stop() {
 	require.NoError(g.t, g.w.Close())
 	for _, name := range names(g.t, g.dir) {

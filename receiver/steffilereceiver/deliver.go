@@ -64,8 +64,8 @@ func (f *follower[T]) deliver(batch T) error {
 	return nil
 }
 
-// retry passes a batch to the pipeline until the pipeline accepts it or refuses it
-// permanently, retry_on_failure gives up, or the receiver stops. left is the number of items
+// retry passes a batch to the pipeline until the pipeline accepts it or refuses it permanently.
+// It also ends if retry_on_failure gives up or the receiver stops. left is the number of items
 // that the pipeline did not accept.
 func (f *follower[T]) retry(ctx context.Context, batch T, left *int) error {
 	back := backOff{config: f.config.RetryConfig, begin: time.Now()}

@@ -129,8 +129,8 @@ func attackMetrics(t testing.TB, out *chunkList, records int, set func(rec *otel
 	require.NoError(t, w.Flush())
 }
 
-// longSpanIDs writes spans in the compact form whose ids of 1 MiB do not change. It does not
-// use the writer of package otelstef, which would send such ids with each span.
+// longSpanIDs writes spans in the compact form. Their ids have 1 MiB and do not change. It does
+// not use the writer of package otelstef, which would send such ids with each span.
 func longSpanIDs(t testing.TB, out *chunkList, records int) {
 	root := otelstef.SpansCompactRoot()
 	w, err := dynamic.NewWriter(out, root, dynamic.WithSchema(otelstef.SpansCompactSchema()), dynamic.WithSchemaHeader(),

@@ -433,7 +433,7 @@ func TestBatchOfEvictedStream(t *testing.T) {
 }
 
 // TestFirstFrameIsReceived: a small limit for the memory of streams does not end a stream before its
-// first frame is complete. The client would send the frame again and again.
+// first frame is complete. Otherwise, the client would send the frame again and again.
 func TestFirstFrameIsReceived(t *testing.T) {
 	to, _, metrics, _ := everything()
 	r := startRig(t, testConfig(func(c *Config) {

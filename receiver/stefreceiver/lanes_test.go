@@ -91,8 +91,8 @@ func (a *siege) attack(t testing.TB, ctx context.Context, conn *grpc.ClientConn)
 }
 
 // waitedForProcessor returns how long the threads of this process were ready to run but waited
-// for a processor, or 0 if the system does not report it. A process that works much waits longer,
-// so other load of the machine would look like unfairness of the receiver.
+// for a processor, or 0 if the system does not report it. latency subtracts this time: with other
+// load on the machine, it would look like unfairness of the receiver.
 func waitedForProcessor(t testing.TB) (total time.Duration) {
 	threads, err := filepath.Glob("/proc/self/task/*/schedstat")
 	require.NoError(t, err)

@@ -106,8 +106,8 @@ func dictionaryAttack(t testing.TB) chunkList {
 
 const hiddenValues = 60
 
-// hiddenAttack sets a different attribute to 16 MiB of bytes in each frame, and then to a
-// number. A reader keeps the memory of the bytes while the value has another type.
+// hiddenAttack uses another attribute in each frame. It sets the attribute to 16 MiB of bytes,
+// and then to a number. A reader keeps the memory of the bytes while the value has another type.
 func hiddenAttack(t testing.TB) chunkList {
 	value := make([]byte, 16<<20)
 	return attack(t, hiddenValues, func(frame int, w *otelstef.MetricsWriter) {
