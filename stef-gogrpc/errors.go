@@ -46,8 +46,8 @@ const (
 	// KindCanceled means that this end ended the stream, by Close or by a context.
 	KindCanceled
 	// KindClosed is a stream that was ended gracefully: by the server, which does this from
-	// time to time, or by CloseSend. A server that is about to end also refuses to open a
-	// stream with this Kind. The text says whether everything was acknowledged.
+	// time to time, or by CloseSend. If a server refuses to open a stream because it is about to
+	// end, this is also KindClosed. The text says whether everything was acknowledged.
 	KindClosed
 	// KindAuth is missing or bad credentials.
 	KindAuth

@@ -382,8 +382,8 @@ type fate struct {
 
 func (f fate) answered() bool { return f.acked || f.bad }
 
-// settle adds one result of Send to the fates of its numbers, and returns the name of the
-// result.
+// settle adds the result of a Send to the fates of the numbers in its batch. It returns the name
+// of the result.
 func (r *faultRun) settle(fates map[uint64]fate, o outcome) string {
 	each := func(first, last uint64, change func(*fate)) {
 		for n := first; n <= last; n++ {

@@ -217,7 +217,7 @@ func one(yes bool) int {
 }
 
 // evolve returns another version of a schema. change returns how many fields a struct
-// or oneof gets. It loses fields if the number is negative.
+// or oneof gets. If the number is negative, it loses fields.
 func evolve(root *schema.Struct, change func(*schema.Struct) int) *schema.Struct {
 	e := evolution{change, map[any]any{}}
 	return e.structs(root)

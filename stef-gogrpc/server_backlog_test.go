@@ -122,8 +122,8 @@ func TestServerEndsStreamsOfUnreadResponses(t *testing.T) {
 	})
 }
 
-// If the stream ends because the client reads no acknowledgements, Read returns this error, even
-// within a chunk.
+// If the stream ends because the client reads no acknowledgements, Read returns an error with
+// this reason, even within a chunk.
 func TestServerReadAfterUnreadResponses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		failed := make(chan error, 1)

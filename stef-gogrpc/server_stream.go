@@ -81,8 +81,8 @@ func (s *ServerStream) Root() *schema.Struct { return s.root.root }
 
 // ReaderOptions returns the options that the reader of this stream must use. They
 // enforce the announced dictionary limit, with slack: the reader allows up to twice
-// the limit plus the maximum size of one record. A client detects the limit only
-// after the record that reached it, and does not count the fields that it does not
+// the limit plus the maximum size of one record. The slack is needed, because a client detects
+// the limit only after the record that reached it, and does not count the fields that it does not
 // know. A later WithLimits that sets DictBytes replaces this limit.
 //
 // spec: #dict-limit

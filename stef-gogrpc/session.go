@@ -39,9 +39,9 @@ type BatchWriter[B any] interface {
 	WriteBatch(batch B) (last uint64, err error)
 	// Flush ends the frame, so that all written records are sent.
 	Flush() error
-	// BufferedBytes returns the number of bytes that wait for Flush, exact as in the generated
-	// writers, or an estimate. The session uses it to flush at FlushBytes, and to compute the
-	// encoded size of a batch, which counts toward MaxUnackedBytes.
+	// BufferedBytes returns the number of bytes that wait for Flush. The number is exact, as in
+	// the generated writers, or an estimate. The session uses it to flush at FlushBytes, and to
+	// compute the encoded size of a batch, which counts toward MaxUnackedBytes.
 	BufferedBytes() int
 }
 

@@ -12,10 +12,10 @@ import (
 
 // sessionStream is the part of Stream that a session uses.
 type sessionStream interface {
-	// adopt sets the function that receives the effect of each response on the ledger, in order
-	// and never after Done is closed. It also makes the ledger keep the answers until the
-	// session settles them, and removes the stream's own bounds on unacknowledged data. It must
-	// be called before anything is written.
+	// adopt sets a function that is called with the news of each response, in order, and never
+	// after Done is closed. It also makes the ledger keep the answers until the session settles
+	// them, and removes the stream's own bounds on unacknowledged data. It must be called before
+	// anything is written.
 	adopt(onNews func(ledger.News))
 	// answers returns the acknowledgements and rejections in the stream's ledger.
 	answers() session.Answers

@@ -5,9 +5,9 @@
 // metrics and logs to STEF messages and unmarshals them. Components with a setting for an
 // encoding extension (Kafka, files, object storage) can then read and write STEF.
 //
-// A message is one complete STEF stream. A reader needs no other message to decode it,
-// because partitions are rebalanced, and objects are listed in any order. Writers,
-// encoders and readers are reset for the next message, not rebuilt.
+// A message is one complete STEF stream. So a reader needs no other message to decode it. It may
+// not have the other messages: partitions are rebalanced, and objects are listed in any order.
+// Writers, encoders and readers are reset for the next message, not rebuilt.
 //
 //	config.go    options, defaults, validation
 //	factory.go   the factory for the Collector

@@ -191,8 +191,8 @@ func TestConfigMistakes(t *testing.T) {
 	f(map[string]any{"grpc": nil}, "protocols", "write the keys of protocols::grpc", "at the top level")
 }
 
-// TestConfigBytes checks that sizes in bytes are errors, that the largest sizes are valid, and that
-// their sums fit.
+// TestConfigBytes checks that sizes in bytes instead of MiB are errors. The largest sizes are
+// valid, and their sums fit in an int.
 func TestConfigBytes(t *testing.T) {
 	largest := map[string]int{
 		"max_recv_msg_size_mib": maxMessageMiB, "max_batch_mib": maxMiB,

@@ -159,9 +159,9 @@ func (p *pipe[T]) process(ctx context.Context, request *otlpRequest) error {
 
 // admit admits a request, and returns the weight that the caller must release. It first
 // admits the size of the request on the wire, then decompresses the request, and then
-// admits its weight, like for a batch of a stream. Before the second admission it releases
-// the admitted bytes, because requests that hold some bytes and wait for more bytes could block
-// each other. For the same reason, it releases the place and the lane before it waits.
+// admits its weight, as for a batch of a stream. Before the second admission it releases the
+// admitted bytes, because requests that hold some bytes and wait for more bytes could block each
+// other. For the same reason, it releases the place and the lane before it waits.
 func (p *pipe[T]) admit(ctx context.Context, who *party, request *otlpRequest, at *place) (int64, error) {
 	admission := &p.core.admission
 	sent := admission.weight(int64(request.data.Len()))

@@ -98,8 +98,8 @@ func newStream[T any](p *pipe[T], t transport) *stream[T] {
 }
 
 // serve decodes the stream to its end and returns the error with which the stream ends. When it
-// returns, no batch of the stream is in the pipeline: the client sends unacknowledged batches
-// again.
+// returns, no batch of the stream is in the pipeline, because the client then sends
+// unacknowledged batches again.
 func (s *stream[T]) serve() error {
 	s.meter.opened()
 	var leave func()
