@@ -29,7 +29,7 @@ type Builder struct {
 	logs   *logRows
 }
 
-// NewBuilder returns a builder of the rows of a signal. columns has the meaning of
+// NewBuilder returns a builder of the rows of a signal. For columns, see
 // WriterOptions.Columns. Text columns are dictionaries in batches for Arrow, and plain text
 // in batches for Parquet.
 func NewBuilder(f Format, s Signal, columns []string) (*Builder, error) {

@@ -8,9 +8,9 @@ import (
 	"io"
 )
 
-// checkedStream passes an Arrow stream to the library, message by message. It first checks
-// the sizes in the metadata of each message: the library allocates as much memory as these
-// sizes say, even if the message is much shorter.
+// checkedStream passes an Arrow stream to the Arrow library, message by message. It first
+// checks the sizes in the metadata of each message, because the library allocates memory
+// for these sizes, even if the message is much shorter.
 type checkedStream struct {
 	src  io.Reader
 	head []byte // framing and metadata of a message that Read has not returned yet
@@ -128,8 +128,8 @@ const (
 	headerSchema, headerDictionary, headerBatch = 1, 2, 3
 )
 
-// checkMessage returns the type of a message and the size of its body. It panics if the sizes
-// in the message cannot be true.
+// checkMessage returns the type of a message and the size of its body. It panics if a size is
+// impossible or a limit is exceeded.
 func checkMessage(f flat) (header byte, body int64) {
 	message := f.u32(0)
 	f.vector(message, messageMeta, 4)

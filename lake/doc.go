@@ -9,10 +9,10 @@
 // attributes as a map of texts, times as timestamps in nanoseconds, ids as fixed binary,
 // and null for unset fields.
 //
-// The tables are lossless: a reader returns the items that were written, bit by bit,
+// The tables are lossless: a reader returns the items that were written, bit for bit,
 // but not their grouping into messages. The readable columns cannot represent all content of
 // OTLP, such as text that is not UTF-8, equal keys in one map, and times after the year
-// 2262. An item with such content is in the column otlp, too, as OTLP protobuf.
+// 2262. An item with such content is also stored in the column otlp, as OTLP protobuf.
 //
 // A [Writer] holds up to two record batches and one row group in memory, whatever the
 // size of the input. It encodes Parquet in several goroutines, which end with

@@ -12,10 +12,10 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 )
 
-// countEdited counts the rows with OTLP whose readable columns do not match the OTLP, because a
-// program has edited them. It builds each row again from its OTLP, and compares the old and the new
-// row. It converts the readable columns of both rows to OTLP first, so that the types and time
-// zones of columns do not affect the result. A row with OTLP takes about 10 µs, other rows nothing.
+// countEdited counts the rows whose readable columns do not match the column otlp, because a
+// program has edited the row. For each row with OTLP, it builds a new row from the OTLP, and
+// compares the readable columns of both rows. It compares them as OTLP, so that the types and time
+// zones of columns do not matter. A row with OTLP takes about 10 µs, other rows nothing.
 func (r *Reader) countEdited(batch arrow.RecordBatch) error {
 	c := newColumns(batch, r.at)
 	if c.otlp.NullN() == c.n {
@@ -63,8 +63,9 @@ func (r *Reader) countEdited(batch arrow.RecordBatch) error {
 	return count()
 }
 
-// differing counts the rows of made whose readable columns, as OTLP, differ from what read
-// returns. Row j of made corresponds to row rows[j] of read.
+// differing returns how many rows of made do not match the batch that was read. Row j of
+// made corresponds to row rows[j] of the batch. Rows are compared as the OTLP of their
+// readable columns. read returns this OTLP for a row of the batch.
 func differing(made arrow.RecordBatch, s Signal, rows []int, read func(i, size int) []byte) (n uint64, err error) {
 	defer made.Release()
 	var own Reader

@@ -17,8 +17,8 @@ import (
 	"github.com/otelstef/stef/lake"
 )
 
-// edit returns a copy of a file in which a column is null. rows counts the rows whose
-// value and OTLP were not null.
+// edit returns a copy of a file in which a column is null. rows counts the rows that had
+// a value in this column and in the column otlp.
 func edit(t *testing.T, f lake.Format, s lake.Signal, content []byte, column string) (edited []byte, rows int) {
 	t.Helper()
 	var out bytes.Buffer

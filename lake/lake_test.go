@@ -283,9 +283,8 @@ func TestDamage(t *testing.T) {
 	})
 }
 
-// requireTyped reads a file with any content. It fails if an error is not an error of this package.
-// TestLostRows: reading returns all rows or an error if a number of rows in a file is too small: of a column, or of an
-// Arrow batch. The libraries then return fewer rows, and no error.
+// TestLostRows: a file has a number of rows that is too small, in a column or in an Arrow batch.
+// Reading returns all rows or an error. The libraries alone would return fewer rows and no error.
 func TestLostRows(t *testing.T) {
 	ld := plog.NewLogs()
 	rl := ld.ResourceLogs().AppendEmpty()
@@ -318,6 +317,7 @@ func TestLostRows(t *testing.T) {
 	}
 }
 
+// requireTyped reads a file with any content. It fails if an error is not an error of this package.
 func requireTyped(t testing.TB, f lake.Format, content []byte) {
 	t.Helper()
 	_, err := read(f, content, lake.Limits{MemoryBytes: 64 << 20})
@@ -467,8 +467,8 @@ func TestFlush(t *testing.T) {
 	require.Equal(t, io.EOF, err)
 }
 
-// EmptyColumns returns each key that no item has, as the caller wrote it. It also returns the key
-// under which the resource, the scope or the item has the attribute.
+// EmptyColumns returns each key that no item has, as the caller wrote it. If the attribute is in
+// another place (resource, scope or item), EmptyColumns also returns its key for that place.
 func TestEmptyColumns(t *testing.T) {
 	w, err := lake.NewWriter(io.Discard, lake.Arrow, lake.Logs, lake.WriterOptions{Columns: []string{"a", "resource:a", "scope:a", "b"}})
 	require.NoError(t, err)

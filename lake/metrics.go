@@ -117,8 +117,8 @@ func optional(b *array.Float64Builder, v float64, has bool) {
 	}
 }
 
-// noNumber, noDistribution, noBuckets and noExponential append null to the columns of other types
-// of points.
+// noNumber, noDistribution, noBuckets and noExponential append null to columns that the type of
+// the point does not have.
 func (r *pointRows) noNumber() {
 	r.int.AppendNull()
 	r.double.AppendNull()

@@ -36,8 +36,8 @@ func withoutColumns(t *testing.T, content []byte, names ...string) []byte {
 	return damaged
 }
 
-// TestNeeded: Next does not read columns that are not part of items. These are columns that
-// were derived from other columns, and columns that the package does not know, such as the
+// TestNeeded: Next reads only the columns that items are made of. It does not read columns
+// derived from other columns, or columns that the package does not know, such as the
 // columns of WriterOptions.Columns.
 func TestNeeded(t *testing.T) {
 	for s, unneeded := range map[lake.Signal][]string{

@@ -175,8 +175,8 @@ func (g *rowGroups) release() {
 	}
 }
 
-// readBytes is the approximate maximum size of the rows that are read at a time, before their
-// dictionaries are resolved. Other programs write row groups larger than this size.
+// readBytes is approximately the maximum size of the rows that are read at a time, before
+// their dictionaries are resolved. Row groups of other programs may be larger.
 const readBytes = 64 << 20
 
 func batchSize(group *metadata.RowGroupMetaData) int64 {

@@ -84,8 +84,8 @@ func recordsOf(t *testing.T, f lake.Format, content []byte) (records []plog.LogR
 	}
 }
 
-// bothFormats runs a test with log records of every type of body. Each record has a text
-// attribute and a number attribute.
+// bothFormats runs a test with a Parquet file and with an Arrow stream. They have a log
+// record for each type of body. Each record has a text attribute and a number attribute.
 func bothFormats(t *testing.T, test func(t *testing.T, f lake.Format, content []byte)) {
 	ld := plog.NewLogs()
 	records := ld.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty().LogRecords()
@@ -123,8 +123,8 @@ func TestReplacedBodies(t *testing.T) {
 	})
 }
 
-// An attribute whose value is not valid for its letter becomes text. Missing, additional or
-// unknown letters cause an error that names the row and the column.
+// An attribute whose value is not valid for its type becomes text. Letters of types that
+// are missing, additional or unknown cause an error that names the row and the column.
 func TestReplacedAttributes(t *testing.T) {
 	bothFormats(t, func(t *testing.T, f lake.Format, content []byte) {
 		records, retyped, err := recordsOf(t, f, replaceTexts(t, f, content, "attributes_types", func(int, string) string { return "ii" }))

@@ -369,8 +369,9 @@ func (r *rows) attributesAt(where place, item pcommon.Map) pcommon.Map {
 	return item
 }
 
-// meant returns the column key under which an item, its resource or its scope has the
-// attribute of c, or "" if none of the three has it. See EmptyColumn.Meant.
+// meant returns the key that the caller probably meant by c: a key for an attribute that
+// the item, its resource or its scope has. It returns "" if there is no such key. See
+// EmptyColumn.Meant.
 func (r *rows) meant(c chosenKey, item pcommon.Map) string {
 	for where, prefix := range placePrefixes {
 		if _, ok := r.attributesAt(place(where), item).Get(c.key); ok {

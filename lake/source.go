@@ -13,11 +13,11 @@ import (
 )
 
 // source remembers the first error of the file or stream that a reader reads. The libraries
-// return such an error as if the data were invalid, or replace it with one of their own.
+// hide this error: they report invalid data, or an error of their own.
 type source struct{ failure atomic.Pointer[error] }
 
-// note remembers an error of the source. The end of the source is not such an error: if it
-// comes too early, the file is cut.
+// note remembers err if it is an error of the source. The end of the data is not such an
+// error: if it is unexpected, the file is cut.
 func (s *source) note(err error) error {
 	if err != nil && err != io.EOF && !errors.Is(err, io.ErrUnexpectedEOF) {
 		s.failure.CompareAndSwap(nil, &err)

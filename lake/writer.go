@@ -108,8 +108,9 @@ func (w *Writer) InOTLP() uint64 {
 // EmptyColumn is a column of WriterOptions.Columns without a value.
 type EmptyColumn struct {
 	Key string
-	// Meant is the key under which an item, its resource or its scope has the attribute, such as
-	// resource:service.name for service.name or resource.service.name. It is empty if no key fits.
+	// Meant is the key that the caller probably meant: an item, its resource or its scope has this
+	// attribute. For the keys service.name and resource.service.name, Meant can be
+	// resource:service.name. Meant is empty if there is no such key.
 	Meant string
 }
 

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package columnfile writes Parquet files from Arrow record batches. It uses the metadata and page
-// headers of Arrow's Parquet library, but encodes values itself. It supports a smaller part of the
-// format than this library, and is faster where the tables of package lake are large:
+// headers of Arrow's Parquet library, but encodes values itself. It supports only a part of the
+// format. It is faster than Arrow's library for the tables of package lake:
 //
 //   - For a dictionary column of a batch, only the distinct values are hashed, not the value
 //     of each row.

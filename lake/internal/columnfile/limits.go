@@ -11,8 +11,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 )
 
-// maxLimit is the maximum size in bytes of the minimum and the maximum of a column. If one of
-// them is larger, neither is written.
+// maxLimit is the maximum size of a limit in bytes. The limits of a column are its minimum
+// and its maximum. If one of them is larger than maxLimit, neither is written.
 const maxLimit = 256
 
 type order uint8
@@ -80,9 +80,9 @@ func (l *limits) less(a, b []byte) bool {
 
 func double(v []byte) float64 { return math.Float64frombits(binary.LittleEndian.Uint64(v)) }
 
-// get returns the limits as the format requires them, and false if there are no values or if a
-// limit exceeds maxLimit bytes. A lower limit of zero becomes -0 and an upper limit of zero
-// becomes +0, so that both zeros are included.
+// get returns the limits as the format requires them. It returns false if there are no values,
+// or if a limit exceeds maxLimit bytes. A lower limit of zero becomes -0 and an upper limit of
+// zero becomes +0, so that both zeros are included.
 func (l *limits) get() (low, high []byte, ok bool) {
 	if l.min == nil || len(l.min) > maxLimit || len(l.max) > maxLimit {
 		return nil, nil, false
