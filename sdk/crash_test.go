@@ -21,8 +21,8 @@ import (
 	stefsdk "github.com/otelstef/stef/sdk"
 )
 
-// Environment variables of the program that TestApplicationKilled kills: its folder, and the
-// number of items of each signal in a flush.
+// Environment variables of the program that TestApplicationKilled kills: its folder, and
+// after how many items of each signal it flushes.
 const (
 	asApplication = "STEF_SDK_CRASH"
 	perFlush      = "STEF_SDK_CRASH_PER_FLUSH"
@@ -35,9 +35,9 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// runUntilKilled writes telemetry until it is killed, and prints the number up to which
-// everything is flushed. It uses simple processors if it flushes after each number, otherwise
-// batch processors.
+// runUntilKilled writes telemetry until it is killed. After each flush, it prints the number
+// of the last item. It uses simple processors if it flushes after each item, otherwise batch
+// processors.
 func runUntilKilled(dir string) {
 	fail := func(err error) {
 		if err != nil {

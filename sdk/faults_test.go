@@ -178,8 +178,8 @@ func TestApplicationFolderRemoved(t *testing.T) {
 	})
 }
 
-// The application has no permission to use its folder. Only the simple processors export on
-// the goroutine without the permission.
+// The application has no permission to use its folder. The test uses simple processors,
+// because they export on its own goroutine: for root, other goroutines keep the permission.
 func TestApplicationNoPermission(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "telemetry")
 	require.NoError(t, os.Mkdir(dir, 0o700))

@@ -208,9 +208,9 @@ func WithStreamLifetime(d time.Duration) Option {
 	})
 }
 
-// WithCompression sets the compression of streams and files. The default is stef.Zstd. By
-// default, files are not compressed while exports have few items, as with a simple processor:
-// each export is a frame, and compressing the frame would take longer than all other work.
+// WithCompression sets the compression of streams and files. The default is stef.Zstd.
+// Without this option, files are not compressed while exports have few items, as with a
+// simple processor: compressing such small frames would take longer than all other work.
 func WithCompression(compression stef.Compression) CommonOption {
 	return streamOption(func(s *settings.Stream) error {
 		if compression != stef.None && compression != stef.Zstd {

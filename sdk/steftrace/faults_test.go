@@ -270,9 +270,9 @@ func TestBackFromOTLP(t *testing.T) {
 	require.EqualValues(t, 1, stats.Downgrades)
 }
 
-// If a peer with only STEF replaces a peer with only OTLP while several batches are on the way, all
-// of them are sent by STEF immediately, also those whose OTLP request is refused after another
-// export has opened the stream.
+// A peer with only STEF replaces a peer with only OTLP while several OTLP requests are waiting. The
+// new peer refuses the requests. Each batch is then sent by STEF immediately, even if another
+// export has already opened the stream.
 func TestBackFromOTLPAtOnce(t *testing.T) {
 	var replaced atomic.Bool
 	arrived, answer := make(chan struct{}, 2), make(chan struct{})
@@ -432,8 +432,8 @@ func TestContextEnds(t *testing.T) {
 	require.ErrorIs(t, x.ExportSpans(ctx, batch("a", 1)), context.Canceled)
 }
 
-// TestContextEndsWithoutReason: the error of an export names only a failure since a stream was open.
-// Earlier failures are not the reason.
+// TestContextEndsWithoutReason: if a stream was open after a failure, the error of a later export
+// does not name this failure.
 func TestContextEndsWithoutReason(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		peer := sdktest.NewPeer(t, netfault.Link{})

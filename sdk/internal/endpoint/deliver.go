@@ -52,9 +52,9 @@ func (s *Sender[B]) deliver(ctx context.Context, data B, items int) (failed int,
 	}
 }
 
-// send sends a batch by STEF. If the batch is still being encoded when ctx ends, the
-// stream is blocked by its peer, and send closes it: the SDK may reuse the data of the
-// batch as soon as the export returns.
+// send sends a batch by STEF. If the batch is still being encoded encodingGrace after the
+// end of ctx, the peer blocks the stream. Then send closes the stream, because the SDK
+// may reuse the data of the batch as soon as the export returns.
 func (s *Sender[B]) send(ctx context.Context, b *batch[B]) error {
 	done := make(chan struct{})
 	defer close(done)
@@ -151,8 +151,9 @@ func (s *Sender[B]) arrived(b *batch[B], items int, err error) error {
 	return fmt.Errorf("stef: endpoint %s: %w", s.config.Target, errors.Join(errs...))
 }
 
-// unanswered returns the number of failed items of a batch whose delivery failed. If the peer had
-// answered some records, unanswered adds the answered and the omitted items to the statistics.
+// unanswered returns the number of failed items of a batch whose delivery failed. If the peer
+// answered some of the records, their items did not fail: unanswered adds the delivered, rejected
+// and omitted items to the statistics.
 func (s *Sender[B]) unanswered(b *batch[B], items int, err error) int {
 	var e *stefgrpc.UnsentError
 	if !errors.As(err, &e) || e.Acknowledged == 0 && len(e.Rejected) == 0 {
@@ -250,13 +251,14 @@ func withoutSTEF(err error) bool {
 	return errors.As(err, &e) && (e.Kind == stefgrpc.KindUnimplemented || e.Kind == stefgrpc.KindIncompatible)
 }
 
-// refusalGrace is how long a refusal of streams applies to exports that begin after the refusal.
-// It bounds the attempts to open a stream at a peer that refuses all streams.
+// refusalGrace is how long after a refusal new exports do not try to open a stream. It limits
+// the attempts at a peer that refuses all streams.
 const refusalGrace = time.Second
 
 // outdated reports whether err is an old refusal: the peer refused streams before the export
-// began, and may accept a stream now, for example with a renewed token. The session would try
-// again only after a minute. With the OTLP fallback, peers without STEF receive OTLP instead.
+// began, but may accept a stream now, for example with a renewed token. The session itself
+// would try again only after a minute. outdated returns false if the export can fall back to
+// OTLP.
 func (s *Sender[B]) outdated(err error, start time.Time) bool {
 	var unsent *stefgrpc.UnsentError
 	return errors.As(err, &unsent) && !unsent.Refused.IsZero() && start.Sub(unsent.Refused) > refusalGrace &&

@@ -42,8 +42,8 @@ type Encoder[B any] struct {
 	Writer Writer
 }
 
-// EncoderOf returns the function NewEncoder of a signal. newWriter creates the writer of a
-// stream, and encoding returns the function that encodes batches with this writer.
+// EncoderOf returns a function for Signal.NewEncoder. newWriter creates the writer of a
+// stream. encoding returns the function that encodes batches with this writer.
 func EncoderOf[W Writer, B any](newWriter func(io.Writer, ...stef.WriterOption) (W, error), encoding func(W) func(B) error) func(io.Writer, ...stef.WriterOption) (Encoder[B], error) {
 	return func(dst io.Writer, options ...stef.WriterOption) (Encoder[B], error) {
 		w, err := newWriter(dst, options...)

@@ -31,8 +31,8 @@ type Exporter[B any] struct {
 	exports, exported atomic.Uint64
 }
 
-// fewItems is the mean number of items in an export below which files are not
-// compressed. In BenchmarkFile, a frame of one span takes twice as long with zstd.
+// Files are not compressed while exports have fewer than fewItems items on average. In
+// BenchmarkFile, a frame of one span takes twice as long with zstd.
 const fewItems = 8
 
 func (x *Exporter[B]) options(c *settings.File) []stef.WriterOption {
@@ -110,8 +110,8 @@ func (x *Exporter[B]) fail(items int, err error) error {
 	if errors.As(err, &left) {
 		omitted = left.Items
 	}
-	// Items can be in the file although the export failed: the other items of a batch with omitted
-	// items, and all items if only the end of the file failed.
+	// Items can be in the file although the export failed. If items were omitted, the other items
+	// are in the file. If only finishing the file failed, all items are in the file.
 	written := left != nil
 	if errors.As(err, &broken) {
 		written = broken.Lost == 0 && (left != nil || broken.Op == "finish")

@@ -10,8 +10,8 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 )
 
-// Metrics returns metrics of all kinds. Each metric has at least one point, because STEF has no
-// records for metrics without points, and at most the given number.
+// Metrics returns metrics of all kinds. Each metric has at most the given number of points, and
+// at least one, because STEF has no records for metrics without points.
 func (r *Random) Metrics(most int) *metricdata.ResourceMetrics {
 	rm := &metricdata.ResourceMetrics{Resource: pick(r, r.resources[1:])}
 	for range r.IntN(4) {

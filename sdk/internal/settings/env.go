@@ -86,8 +86,7 @@ func (e *env) endpoint(c *Endpoint) {
 	e.stream(&c.Stream)
 }
 
-// otlpCompression reads the compression of OTLP requests, which is a variable of
-// OTLP.
+// otlpCompression reads the compression of OTLP requests from the variables of OTLP.
 func (e *env) otlpCompression(c *Endpoint) {
 	for _, name := range []string{prefixOTLP + strings.ToUpper(string(e.signal)) + "_COMPRESSION", prefixOTLP + "COMPRESSION"} {
 		switch v := strings.TrimSpace(os.Getenv(name)); v {
@@ -124,8 +123,8 @@ func (e *env) stream(s *Stream) {
 	}
 }
 
-// target reads the address. The address of OTLP applies to this exporter only if the protocol
-// variable of OTLP is grpc or is not set.
+// target reads the address. A variable of OTLP sets the address only if the protocol variable
+// of OTLP is grpc or is not set.
 func (e *env) target(c *Endpoint) {
 	v, name := e.lookup("ENDPOINT", true)
 	if v == "" {

@@ -7,4 +7,6 @@
 //
 // Each configuration runs in a process of its own, so that its CPU time contains
 // nothing else. The receivers are in another process.
+//
+// docs/studies/sdk.md names the original study, which this package repeats in Go.
 package study

@@ -60,7 +60,7 @@ func command(program string, arguments ...string) ([]byte, error) {
 
 var discarded = regexp.MustCompile(`Discarded events: +([0-9]+)`)
 
-// StartSession starts a session of LTTng for one of the log lines, with files below a
+// StartSession starts a session of LTTng for an element of lines, with files below a
 // folder. stop ends the session and returns how many events were discarded.
 func StartSession(line, dir string) (stop func() (lost int, err error), err error) {
 	if line == LTTng {

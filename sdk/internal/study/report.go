@@ -171,8 +171,8 @@ func (s *Study) rows(exporters []string, config func(exporter string) Config) {
 	}
 }
 
-// others measures the other scenarios of the original study. It omits exporters whose
-// peer is delayed, because the delay has the same effect in each scenario.
+// others measures scenarios 2 to 6. It omits exporters whose peer or flushes are delayed,
+// because the delay has the same effect in each scenario.
 func (s *Study) others() {
 	s.line("\n## The other scenarios\n\nNanoseconds and bytes per operation, batch processor, %d operations a second. An operation of scenario 6 makes two spans; its time is that of the inner span.", s.Rate)
 	for _, scenario := range Scenarios[1:6] {
