@@ -37,8 +37,8 @@
 // containers of equal content that become neighbours. The output is reproducible: it
 // depends only on the batch and on the stream before the batch.
 //
-// The positions of records in an UnsentError or RejectedError of package stefgrpc are those of
-// the items of the batch only in mode Ordered and if the encoder returned no ItemErrors.
+// An UnsentError or RejectedError of package stefgrpc contains positions of records. In mode
+// Ordered, these are the positions of items in the batch, if the encoder returned no ItemErrors.
 // Otherwise send the whole batch again, or report only the number of records.
 //
 // Points are sorted by metric, attributes, resource and time, or by time first if hardly any
@@ -91,8 +91,8 @@
 // size plus the size of one record: up to four times MaxItemBytes, for an item and a new
 // resource, scope and metric. With the default frame size this is 36 MiB. A server of package
 // stefgrpc accepts chunks of 16 MiB as sent, unless WithMaxChunkBytes sets another limit. If
-// Limits.RecordBytes is 16 MiB, the reader accepts a record in which any two of these four have
-// this size.
+// Limits.RecordBytes is 16 MiB, the reader accepts a record in which two of the four parts (item,
+// resource, scope and metric) have MaxItemBytes each.
 //
 // A decoder omits a record with content that OTLP cannot express, converts the other
 // records, and reports the number of the record in RecordErrors. This concerns

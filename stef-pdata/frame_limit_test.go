@@ -27,7 +27,8 @@ func (n *largestWrite) Write(b []byte) (int, error) {
 }
 
 // The largest frame is a full frame plus a record whose resource, scope, metric and point are as
-// large as an encoder allows. The comments state this size, and the default limits accept it.
+// large as an encoder allows. The comments of this package and of stef.Limits state this size,
+// and the default limits accept it.
 func TestLargestFrame(t *testing.T) {
 	const atMost = stef.DefaultFrameBytes + 4*stefpdata.MaxItemBytes
 	for file, word := range map[string]string{"doc.go": "With the default frame size this is 36 MiB", "../stef-go/limits.go": "at most 36 MiB with the default frame size"} {

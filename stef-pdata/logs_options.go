@@ -40,10 +40,10 @@ func (t Templates) String() string {
 	return fmt.Sprintf("Templates(%d)", uint8(t))
 }
 
-// WithTemplates sets whether a LogsEncoder splits text bodies. With any choice, it
-// does not split bodies whose templates do not repeat. In compressed streams, samples of
-// the bodies show what templates save. The default is TemplatesAuto.
-// WithTemplates panics if templates is not one of these constants.
+// WithTemplates sets whether a LogsEncoder splits text bodies. No choice splits bodies
+// whose templates do not repeat. In compressed streams, samples of the bodies show what
+// templates save. The default is TemplatesAuto. WithTemplates panics if templates is none
+// of the three choices.
 func WithTemplates(templates Templates) EncoderOption {
 	if templates > TemplatesOn {
 		panic(fmt.Sprintf("stefpdata: Templates(%d) is none of TemplatesAuto, TemplatesOff and TemplatesOn", uint8(templates)))

@@ -40,9 +40,9 @@ func TestRealLogsRoundTrip(t *testing.T) {
 	})
 }
 
-// The size of a stream of real logs in order of arrival, with a frame for each part, is at
-// most the given share of the size of the separately compressed OTLP parts. Sorted streams
-// are not larger.
+// Streams of real logs in order of arrival, with a frame for each part, have at most the
+// given share of the bytes of OTLP. Each part of OTLP is compressed separately. Sorted
+// streams are not larger.
 func TestSizesOfLogs(t *testing.T) {
 	z, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedDefault), zstd.WithEncoderConcurrency(1))
 	require.NoError(t, err)

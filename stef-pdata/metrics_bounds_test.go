@@ -37,9 +37,8 @@ func manyBounds(metadata, points int) pmetric.Metrics {
 	return md
 }
 
-// In a stream, each list of bounds makes a metric of its own, which has the metadata, too. An
-// encoder does not keep a copy of the metadata for each list of bounds. With such copies, a batch
-// of 80 KB would need 190 MiB.
+// In a stream, each list of bounds makes a metric of its own, with a copy of the metadata. An
+// encoder does not keep these copies: for a batch of 80 KB, they would take 190 MiB.
 func TestManyBoundsWithMetadata(t *testing.T) {
 	const metadata, points = 1000, 2000
 	md := manyBounds(metadata, points)

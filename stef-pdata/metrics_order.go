@@ -121,11 +121,14 @@ func (s *sorter) sortRuns(lower int) (series int) {
 	return series
 }
 
-// sortByTime groups keys by time. Within a group, keys keep their order. The groups are sorted
-// by time if there are few groups, or if times alternate from key to key. If neither is true,
-// most keys of a time are adjacent already, because each series has its own times: the groups
-// then keep the order of their first keys. If there are more than order.FewTimes times and most
-// keys of a time are adjacent, all keys stay where they are.
+// sortByTime groups keys by time. Within a group, keys keep their order. The groups are:
+//
+//   - sorted by time, if there are few times or if times alternate from key to key;
+//   - otherwise in the order of their first keys. Most keys of a time are adjacent already,
+//     because each series has its own times.
+//
+// If there are more than order.FewTimes times and most keys of a time are adjacent, all keys
+// stay where they are.
 func (s *sorter) sortByTime() {
 	var times [order.FewTimes]uint64
 	n, at, runs := 0, 0, 0

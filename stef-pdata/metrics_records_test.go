@@ -22,10 +22,9 @@ import (
 	"github.com/otelstef/stef/internal/teltest"
 )
 
-// Every record of every vector of metrics is converted to pdata and back to the same
-// record in the published schema, or is reported. Content that OTLP cannot express is an
-// exception: asOTLP removes it before the comparison. In streams of real telemetry no
-// record is reported.
+// Every record of the vectors of metrics is reported, or is the same after conversion to
+// pdata and back, in the published schema. Before the comparison, asOTLP removes content
+// that OTLP cannot express. In streams of real telemetry no record is reported.
 func TestRecordsOfTheReferenceToMetrics(t *testing.T) {
 	f := func(pattern string, least int, complete bool) {
 		paths, err := filepath.Glob(filepath.Join(teltest.Golden(t, "edge"), "..", pattern))

@@ -57,8 +57,8 @@ func (w *backward) varint(v uint64) {
 	b[len(b)-1] &= 0x7f
 }
 
-// field writes a tag and a length: the number of bytes that were written since w.size() was
-// size.
+// field completes a field whose content was written since w.size() was size: it writes the
+// length and the tag.
 func (w *backward) field(tag byte, size int) {
 	n := w.size() - size
 	if n < 0x80 {

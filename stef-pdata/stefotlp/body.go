@@ -169,8 +169,8 @@ func (p *parser) bodyPair(pairs *otelstef.BodyMap, i int, x extent, depth int) e
 	return nil
 }
 
-// nests reports whether the value of a KeyValue is an array or map, if that is easy to
-// determine. seenPairs does not cache such pairs.
+// nests reports whether the value of a KeyValue is an array or map. It recognizes only
+// the usual encoding, in which the key is first. seenPairs does not cache such pairs.
 func nests(b []byte) bool {
 	if len(b) < 2 || b[0] != tagKey {
 		return false

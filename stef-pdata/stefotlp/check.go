@@ -9,10 +9,10 @@ import (
 	"github.com/otelstef/stef/stef-pdata/internal/mapping"
 )
 
-// checker validates a part of a message. Containers, points that are not plain number points,
-// events, links and status messages are checked just before they are parsed, while they are in the
-// processor cache, so their parsers need not check for damage. All other parsers detect damage
-// themselves; for these, the checker finds its place and reason.
+// checker validates a part of a message, and finds the place and reason of damage. Containers,
+// points that are not plain number points, events, links and status messages are checked just
+// before they are parsed, while they are in the processor cache. Their parsers need not check for
+// damage. All other parsers detect damage themselves, and only then run the checker.
 type checker struct {
 	unknown uint64 // number of fields that this version of OTLP does not have
 

@@ -133,8 +133,8 @@ func (e *encoder) finish(s *signal, records uint64, err error) error {
 	return err
 }
 
-// reusable returns a buffer for the next message, or nil if it is too large to be kept: a field of
-// two bytes can take 32 bytes in a list.
+// reusable returns a buffer for the next message, or nil if the buffer is too large to be kept. A
+// list can be much larger than its message: a field of two bytes can take 32 bytes.
 func reusable[T any](buffer []T) []T {
 	if uintptr(cap(buffer))*unsafe.Sizeof(*new(T)) > maxKept {
 		return nil

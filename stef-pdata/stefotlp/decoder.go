@@ -145,8 +145,8 @@ func (d *decoder) decode(dst []byte, record, finish func()) ([]byte, error) {
 const spare = 4 << 10
 
 // grow reserves space for the remaining items of the frame, assuming that they are as
-// large as the n items that took size bytes. It trusts the frame only within limits:
-// the output grows to about four times its length at most.
+// large as the n items that took size bytes. The number of remaining items may be false,
+// so the output grows to about four times its length at most.
 func (d *decoder) grow(size, n int) {
 	left := min(d.r.BufferedRecords(), uint64(d.maxItems-n))
 	if left == 0 {

@@ -35,7 +35,7 @@
 // The mapping follows the specification. Package stefpdata writes the same records in its mode
 // "ordered": items and attributes keep their order. Only log records may differ in form: this
 // package never writes a text body as a template, and never writes the observed time as its
-// distance from the time. Therefore it writes streams of logs much faster than stefpdata, but the
+// difference from the time. Therefore it writes streams of logs much faster than stefpdata, but the
 // streams are a little larger. The decoders read all forms.
 //
 // Protobuf can encode the same content in several ways, and an encoder accepts all of

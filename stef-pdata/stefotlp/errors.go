@@ -70,10 +70,10 @@ const (
 	MaxItemBytes = mapping.MaxItemBytes
 )
 
-// WireError reports a message of which nothing was written, because the message is too
-// long, one of its resources is truncated, or it is not a message of the signal. The error
-// names the signal or the format that the message seems to have. WriteBatch of a
-// stefgrpc.BatchWriter returns it unchanged, as it returns ItemErrors: only this batch fails.
+// WireError reports a message of which nothing was written, because the message is too long,
+// one of its resources is truncated, or it is not a message of the signal. The error names
+// the signal or the format that the message seems to have. Return it unchanged from
+// WriteBatch of a stefgrpc.BatchWriter, like ItemErrors: then only this batch fails.
 type WireError struct {
 	// Offset is where the bad field begins in the message.
 	Offset int

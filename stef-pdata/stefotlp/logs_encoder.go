@@ -61,8 +61,8 @@ func (e *LogsEncoder) item(i int, x extent) error {
 	return e.w.Write()
 }
 
-// record parses, checks and sets the log record from the LogRecord in x. The observed
-// time is not converted to a distance, and a text body is not split into a template.
+// record parses, checks and sets the log record from the LogRecord in x. It never writes
+// the observed time as a difference, or a text body as a template.
 //
 // spec: #otlp-logs
 func (e *LogsEncoder) record(x extent) error {

@@ -138,8 +138,9 @@ func (e *MetricsEncoder) describe(x extent) (d description, err error) {
 	return d, nil
 }
 
-// describeField handles a field of the data, including a point whose tag has more bytes than
-// necessary. It returns the offset after the field.
+// describeField handles a field of the gauge, sum or other data of a metric: a field other
+// than a point, or a point whose tag has more bytes than necessary. It returns the offset
+// after the field, or -1 if the field is damaged.
 func (e *MetricsEncoder) describeField(d *description, b []byte, at int, s *shape) (int, error) {
 	tag, start := firmTag(b, at)
 	if start < 0 {

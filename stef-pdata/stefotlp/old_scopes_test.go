@@ -13,8 +13,8 @@ import (
 	"github.com/otelstef/stef/stef-pdata/stefotlp"
 )
 
-// Old senders put the scopes of a resource into its field 1000. As requests of pdata do, encoders read
-// them if the resource has no other scopes. Otherwise, they are unknown fields.
+// Old senders put the scopes of a resource into its field 1000. Encoders read this field if the
+// resource has no other scopes, as requests of pdata do. Otherwise it is an unknown field.
 func TestOldScopes(t *testing.T) {
 	old := func(content ...[]byte) []byte {
 		return append([]byte{0xc2, 0x3e}, field(0, content...)[1:]...) // the tag of field 1000

@@ -61,10 +61,10 @@ func (p *parser) begin() {
 	p.count, p.fresh, p.parts, p.inner = 0, p.fresh[:0], p.parts[:0], p.inner[:0]
 }
 
-// itemPair notes the attribute of an item whose field begins at b[at:]. If the record
-// already holds this attribute, itemPair skips it and the attributes after it that the
-// record holds: their bytes are the same as in the previous item. It returns the offset
-// after the last of these attributes, or -1 if the attribute is truncated.
+// itemPair notes the attribute of an item whose field begins at b[at:]. If its bytes are
+// the same as in the previous item, the record already holds it: itemPair then skips this
+// attribute and the unchanged attributes after it. It returns the offset after the last
+// of these attributes, or -1 if the attribute is truncated.
 func (p *parser) itemPair(b []byte, at int) int {
 	i := p.count
 	for ; i < len(p.held); i++ {

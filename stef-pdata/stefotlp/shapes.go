@@ -41,8 +41,8 @@ func (s *shape) with(fields ...field) *shape {
 	return s
 }
 
-// The shapes of messages that are checked in one pass. Attributes are bytes in all of
-// them except in their own shape, pairShape.
+// The shapes of messages that are checked in one pass. In all of them, attributes are
+// bytes, because attributes have a shape of their own, pairShape.
 var (
 	pairShape, valueShape = valueShapes()
 	valuesShape           = newShape(field{1, actBytes, "values", nil})

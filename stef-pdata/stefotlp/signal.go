@@ -81,8 +81,8 @@ var formats = []struct{ start, hint string }{
 	{"STEF", "it is a STEF stream, not OTLP: read it with a reader of package otelstef"},
 }
 
-// looksLike is called for bytes that are no message. It returns what they seem to be, or reason
-// if it does not recognize them.
+// looksLike returns what bytes that are not a message seem to be. It returns reason if it does
+// not recognize them.
 func looksLike(b []byte, reason string) string {
 	for _, f := range formats {
 		if bytes.HasPrefix(b, []byte(f.start)) {

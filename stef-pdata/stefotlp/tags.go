@@ -219,6 +219,6 @@ const (
 	tagStatusCode    = 3<<3 | wireVarint
 )
 
-// spanFlagsTag is the tag of the flags of a span as it is on the wire, first byte
-// in the low bits. No other tag has two bytes.
+// spanFlagsTag is the tag of the flags of a span as it is on the wire: two bytes, the
+// first in the low bits. All other tags have one byte.
 const spanFlagsTag = (16<<3|wireFixed32)&0x7f | 0x80 | 1<<8

@@ -31,8 +31,8 @@ func (b *Budget) Full(n, state int) bool {
 	return b.Spent+state-b.state >= b.Max
 }
 
-// Room returns how many more items the batch can have, at most most. Space is reserved for no more
-// items, because a short frame can contain millions of records.
+// Room returns how many more items the batch can have, but not more than most. Callers reserve
+// space for this number only, because a short frame can contain millions of records.
 func (b *Budget) Room(most int) int { return min(most, 1+(b.Max-b.Spent)/builtPointBytes) }
 
 // Check returns an error if the record that was just added to the batch is too large.

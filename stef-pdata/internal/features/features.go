@@ -33,9 +33,9 @@ func OfMetrics(f otelstef.MetricsFields) Set {
 	}
 }
 
-// OfSpans returns the features of a stream of spans. If a stream has any field of
-// Span that the published schema lacks, it does not use that schema, so its ids are
-// bytes.
+// OfSpans returns the features of a stream of spans. If the stream has a field of Span
+// that the published schema lacks, its ids are bytes. Ids of the published schema are
+// text.
 //
 // spec: #otlp-common
 func OfSpans(f otelstef.SpansFields) Set {

@@ -27,8 +27,8 @@ type Resources struct {
 
 type resourceEntry struct {
 	value *otelstef.Resource
-	// arrival is the attributes in their original order; value may have them in the
-	// order of their keys. Entries that differ only in this order share a value.
+	// arrival is the attributes in their original order. In value, they may be sorted by
+	// key: entries that differ only in the order of attributes share a value.
 	arrival *otelstef.Attributes
 	first   uint32 // the first entry with this value
 	next    uint32 // the next value with the same hash in alike

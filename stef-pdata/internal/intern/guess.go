@@ -36,8 +36,9 @@ type orderedKey struct {
 	place        uint8  // in the order of keys
 }
 
-// keyOrder is the order of the keys of a set in the last map. While epoch is the epoch of the
-// key dictionary, this dictionary has all keys, so the references in the set are valid.
+// keyOrder is the order of the keys of a set in the last map. It is used only while epoch is
+// the epoch of the key dictionary. Then this dictionary has all keys, and the references in
+// the set are valid.
 type keyOrder struct {
 	keys  []orderedKey
 	epoch uint64

@@ -276,8 +276,8 @@ func TestNames(t *testing.T) {
 	require.Equal(t, uint32(1), n.ID("name0"))
 }
 
-// The texts of names and keys are bounded by their bytes, too. Long names then share a number, and
-// the sorter drops its keys.
+// The total length of the texts of names is bounded, and that of keys, too. Beyond the bounds, new
+// names share a number, and the sorter drops its keys.
 func TestLongNames(t *testing.T) {
 	var n Names
 	for i := range 1000 {

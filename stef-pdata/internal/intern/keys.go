@@ -15,10 +15,10 @@ import (
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
-// KeySorter finds the places of attributes in the order of their keys. Some producers
-// send the attributes in a different order each time. There are few different keys
-// and few different sets of keys: each key has a number, and each set stores the
-// place of each number.
+// KeySorter sorts attributes by key. Some producers send the attributes in a different
+// order each time, but there are few different keys and few different sets of keys.
+// Therefore each key has a number, and each set stores the place of each number in the
+// order of keys.
 type KeySorter struct {
 	PairCache
 	sets  [256]*KeySet

@@ -11,13 +11,13 @@ import (
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
-// PairCache looks up the references of key-value pairs. One hash and one comparison
-// find both references of a pair that was seen before. Two lookups in the dictionaries
-// would return the same references. The dictionaries handle every miss of the cache.
+// PairCache looks up the references of key-value pairs. One hash and one comparison find
+// both references of a pair that was seen before. Two lookups in the dictionaries would
+// return the same references. The dictionaries handle every miss of the cache.
 //
-// The cache is direct-mapped: each pair has one slot, which holds the last pair with
-// the same slot. Thus the size of the cache is bounded, and no input makes it slow. It
-// begins small, because the first batches of a stream have few pairs.
+// The cache is direct-mapped: the hash of a pair selects its slot, and a slot holds one
+// pair. Thus the size of the cache is bounded, and no input makes it slow. It begins
+// small, because the first batches of a stream have few pairs.
 type PairCache struct {
 	keys, values *stef.TextDict
 	// epochs are the epochs of the dictionaries to which the slots refer.
@@ -25,8 +25,9 @@ type PairCache struct {
 	slots   []pairSlot      // a power of two, from 1<<firstPairBits to 1<<pairBits
 	pairs   int             // slots that hold a pair
 	numbers codec.TextIndex // the numbers of keys
-	// used contains the slots that hold a pair, up to maxUsed of them. If there are fewer,
-	// only these slots are cleared, which makes the restart of a short stream cheap.
+	// used contains the slots that hold a pair, up to maxUsed of them. If there are fewer
+	// than maxUsed, only these slots are cleared, which makes the restart of a short
+	// stream cheap.
 	used []*pairSlot
 }
 

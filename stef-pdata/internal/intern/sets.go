@@ -26,7 +26,8 @@ type Sets struct {
 	texts   codec.TextIndex
 	shared  []string // indexed by number in texts
 	// keys and values contain the references to the texts in the dictionaries of the stream,
-	// indexed like shared. A reference is looked up again if it is 0 or older than a restart.
+	// indexed like shared. A reference is looked up again if it is 0 or from before a
+	// restart.
 	keys, values dictRefs
 	keyLists     codec.TextIndex // lists of the numbers of keys
 	layouts      []layout        // indexed by number in keyLists
@@ -46,8 +47,8 @@ type Sets struct {
 	batches, lookups int
 }
 
-// churn is only set after this many batches and sets: before, it is not clear whether series
-// repeat.
+// churn is set only after this many batches and sets. With fewer, it is not clear whether
+// series repeat.
 const (
 	minChurnBatches = 4
 	minChurnSets    = 1 << 12
@@ -111,9 +112,9 @@ const (
 	maxRecall   = 1 << 16
 )
 
-// Find returns the id of a set, and adds the set if it is new. It first compares with
-// the set that followed the same set in the same context last time. If one attribute
-// differs, it compares with the set that this difference led to last time.
+// Find returns the id of a set, and adds the set if it is new. It first tries the set
+// that last followed the previous set in this context. If m differs from it, Find tries
+// the set that it last returned after the same difference.
 func (p *Sets) Find(c *values.Copier, m pcommon.Map, context uint32) (uint32, error) {
 	p.lookups++
 	if len(p.recall) <= min(16*len(p.entries), maxRecall) {
@@ -152,8 +153,9 @@ func (p *Sets) Find(c *values.Copier, m pcommon.Map, context uint32) (uint32, er
 	return id, nil
 }
 
-// slot returns the slot that predicts a set from an earlier set. way is the context, or
-// combines the index and the hash of the attribute that differs.
+// slot returns the slot for the set that is predicted from an earlier set. way is the
+// context of the prediction or, after a difference, the index and hash of the first
+// attribute that differs.
 func (p *Sets) slot(set, way uint32) *uint32 {
 	return &p.recall[codec.HashPair(uint64(set), uint64(way))&uint64(len(p.recall)-1)]
 }
@@ -190,8 +192,8 @@ func (p *Sets) search(c *values.Copier, m pcommon.Map, like uint32) (uint32, err
 	return id, nil
 }
 
-// holdTexts counts the texts from a number on. The pool keeps these texts although their set is
-// not added.
+// holdTexts adds the texts from a number on to HeldBytes. They are the texts of a rejected set,
+// which stay in the pool.
 func (p *Sets) holdTexts(from int) {
 	for _, text := range p.shared[from:] {
 		p.HeldBytes += mapping.ValueBytes + len(text)
@@ -315,8 +317,9 @@ func (p *Sets) value(a *attr, v pcommon.Value) {
 	}
 }
 
-// differ returns the index of the first attribute of m that differs from a set, or
-// -1. If m is equal but shorter, i is the length of m.
+// differ compares m with a set. It returns the first attribute of m that differs and its
+// index i. i is -1 if m equals the set. If m is only the beginning of the set, i is the
+// length of m.
 func (p *Sets) differ(id uint32, m pcommon.Map) (i int, k string, v pcommon.Value) {
 	set := p.entries[id].arrival
 	for k, v := range m.All() {

@@ -153,8 +153,9 @@ func (w *Logs) template(dst *otelstef.BodyTemplate, b *template.Body) error {
 }
 
 // ObservedSizes estimates whether observed times need fewer bytes if they are written as
-// distances from the times. Log records that a Collector reads at once have almost the same
-// observed time. Log records of an SDK have an observed time that is close to their time.
+// differences from the times of their log records. Log records that a Collector reads at
+// once have almost the same observed time. Log records of an SDK have an observed time that
+// is close to their time.
 type ObservedSizes struct{ absolute, delta differences }
 
 func (s *ObservedSizes) Add(lr plog.LogRecord) {

@@ -15,10 +15,10 @@ import (
 	"github.com/otelstef/stef/stef-pdata/internal/template"
 )
 
-// references finds attributes, and texts of structured bodies, that repeat an id, the time or a
-// text of the body of their log record. Examples are the ids that libraries add to each record,
-// and events whose main fields a Collector copies into attributes. A reference replaces such a
-// text, and is the same in each record.
+// references replaces texts of attributes and structured bodies by references to other fields of
+// the log record: to an id, the time or, in attributes, a text of the body. Examples are the ids
+// that libraries add to each record, and events whose main fields a Collector copies into
+// attributes. A reference is the same in each record.
 //
 // Usually, all values of a key repeat the same field, or no value repeats a field. This is the
 // habit of the key. To find the habit, only a few values are compared with all fields. The other
@@ -75,8 +75,8 @@ const (
 	maxHabits   = 1 << 10
 	maxHabitKey = 1 << 8
 	// maxReplaced is the maximum number of bytes that references in attributes and structured
-	// bodies replace in a log record. The other half of what a reader accepts is for
-	// parameters.
+	// bodies replace in a log record. This is half of what a reader accepts. References in
+	// parameters can replace the other half.
 	maxReplaced = otelstef.ReferencedBytes / 2
 	// minReferred is the minimum length of a text that is replaced. Shorter texts rarely
 	// differ from record to record.
@@ -85,8 +85,8 @@ const (
 	// then one of searchEvery log records.
 	searchFirst = 64
 	searchEvery = 32
-	// hasReference compares a key with the keys that have a reference only if there are at most
-	// mostCompared of these.
+	// If more than mostCompared keys have a reference, hasReference does not compare a key with
+	// them.
 	mostCompared = 4
 	// A habit ends when its misses exceed its matches by more than someMisses.
 	someMisses = 4
@@ -94,8 +94,8 @@ const (
 
 func (t *habitTable) reset() { *t = habitTable{} }
 
-// of returns the habit of a key, which it adds for a new key. It returns nil for long keys and, if
-// there are maxHabits keys, for new keys.
+// of returns the habit of a key, and adds the habit if the key is new. It returns nil for a long
+// key, and for a new key if there are already maxHabits keys.
 func (t *habitTable) of(i int, key string) *habit {
 	slot := &t.recent[i%len(t.recent)]
 	if h := *slot; h != nil && h.key == key {

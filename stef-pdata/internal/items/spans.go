@@ -119,8 +119,8 @@ func (w *Spans) AttributesOf(dst *otelstef.Attributes, src pcommon.Map) error {
 	return w.otherAttributes(dst, src)
 }
 
-// otherAttributes sets dst to the attributes of src, in their original order. It is fast if
-// dst has other attributes.
+// otherAttributes sets dst to the attributes of src, in their original order. If dst has
+// other attributes, it is faster than Attributes.
 func (w *Spans) otherAttributes(dst *otelstef.Attributes, src pcommon.Map) error {
 	if err := w.TakePairs(src.Len()); err != nil {
 		return err
@@ -161,8 +161,8 @@ func firstKey(m pcommon.Map) string {
 	return ""
 }
 
-// Placed sets dst to attributes in the order of their keys, as KeySorter.Find added
-// them to the store. dst is the attributes of the record's span in every call.
+// Placed sets dst to the attributes of src in the order of their keys. KeySorter.Find has
+// added them to the store. In every call, dst is the attributes of the record's span.
 func (w *Spans) Placed(dst *otelstef.Attributes, src pcommon.Map, found *intern.SortedPairs, store *intern.PairStore) error {
 	// Consecutive spans often have the same keys.
 	known := found.Set != nil && w.held == found.Set && dst.Len() == len(found.Set.Keys)

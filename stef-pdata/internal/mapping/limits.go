@@ -25,12 +25,12 @@ const (
 	// record: its item, and a resource, scope and metric if the record begins them. A record
 	// of a few bytes can refer to a large text of a dictionary very often.
 	MaxRecordBytes = 4*MaxItemBytes + recordOverhead
-	// recordOverhead is more than a decoder counts for the objects of a record without their
-	// content. Encoders do not count these.
+	// recordOverhead is an allowance for the objects of a record without their content.
+	// Decoders count these objects, encoders do not.
 	recordOverhead = 4 << 10
 
-	// BucketBytes is what a number counts in the size of a record. A reader of the compact form
-	// needs as much: 16 bytes in the record, and 16 in the list of changed numbers.
+	// BucketBytes counts for each bucket or bound. A reader of the compact form needs as much
+	// memory for it: 16 bytes in the record, and 16 in the list of changed numbers.
 	BucketBytes = 32
 	ValueBytes  = 256
 	PartBytes   = 512

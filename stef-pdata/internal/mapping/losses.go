@@ -14,8 +14,8 @@ type Losses struct {
 	// keys and texts by reference (key_strindex, string_value_strindex). Pdata does
 	// not expose such fields, so encoders of pdata do not count them.
 	UnknownFields uint64
-	// ZeroIDs are ids of zeros in messages. Readers decode them as unset ids. Both
-	// kinds mean that there is no id, and pdata does not distinguish the two kinds.
+	// ZeroIDs are ids in messages that consist of zeros. In OTLP they mean the same as
+	// unset ids, and readers decode them as unset. Pdata does not distinguish the two.
 	ZeroIDs uint64
 	// EntityRefs are entity references of resources.
 	EntityRefs uint64

@@ -10,9 +10,9 @@ import (
 	"github.com/otelstef/stef/stef-go/codec"
 )
 
-// Placeholders counts the placeholders of templates, and remembers the counts of large templates.
-// Otherwise a short stream could take very long: each of its records can refer to another one of
-// the templates that are in a dictionary, and records that do not suit add nothing to a batch.
+// Placeholders counts the placeholders of templates. It caches the counts of large templates,
+// because a short stream can refer to large templates in many records. The limits of a batch do
+// not bound the time to read them: a record with a wrong number of parameters adds nothing to it.
 type Placeholders struct {
 	counts []placeholders // allocated at the first large template
 }

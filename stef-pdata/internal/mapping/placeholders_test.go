@@ -10,9 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The placeholders of a large template are counted once, not for each record that has the template,
-// also if templates alternate: a template can have megabytes, and records whose templates do not
-// suit add nothing to a batch.
+// The placeholders of a large template are counted once, not for each record that has the template.
+// This also holds if templates alternate.
 func TestPlaceholdersAreCountedOnce(t *testing.T) {
 	var p Placeholders
 	require.Equal(t, 2, p.Count("a\x00b\x00"))

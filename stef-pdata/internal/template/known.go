@@ -138,8 +138,8 @@ func (k *Known) clockOf(ref string) []byte {
 	return c.text
 }
 
-// prefix returns the length of the text that ref stands for if text begins with that text,
-// otherwise -1.
+// prefix returns the length of the text that ref stands for, or -1 if text does not begin
+// with that text.
 func (k *Known) prefix(text, ref string) int {
 	var known []byte
 	switch ref[1] {
@@ -184,8 +184,8 @@ const (
 	// searches for candidates in a text. Without these limits, a text that repeats short
 	// attributes would take a time that grows with the square of its length.
 	maxFound = 64
-	// maxKnownText is the size of the longest text of an attribute that a reference replaces. All
-	// references of a body may replace half of what a reader accepts.
+	// maxKnownText is the size of the longest text of an attribute that a reference replaces.
+	// With this size, all references of a body replace at most half of what a reader accepts.
 	maxKnownText = otelstef.ReferencedBytes / 2 / maxFound
 	maxLooks     = 512
 )

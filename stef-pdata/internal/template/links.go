@@ -148,10 +148,10 @@ func (l *linkedTemplate) match(text string, params []Span, k *Known) ([]Span, bo
 	return params, text[i:] == l.pieces[len(l.refs)]
 }
 
-// linkList holds the linked templates of a resource and scope whose texts mostly repeat
-// other fields, or differ too much for ordinary templates. Each template is learned from one
-// text. The templates are sorted by the number of references, the most first, and then by last
-// use. Texts that fit none of them have ordinary templates.
+// linkList holds the linked templates of a resource and scope. It is for texts that mostly
+// repeat other fields, or differ too much for ordinary templates. Each template is learned
+// from one text. Templates with more references are first, then those that were used last.
+// Texts that fit no linked template have ordinary templates.
 type linkList struct {
 	active bool
 	list   []*linkedTemplate
@@ -213,7 +213,7 @@ func (x *linkList) match(text string, params []Span, k *Known, b *Body) ([]Span,
 	return params, false
 }
 
-// raise moves template i before all templates that do not have more references. A text may fit
+// raise moves template i before all templates with as many or fewer references. A text may fit
 // several templates: the template with the most references needs the fewest bytes.
 func (x *linkList) raise(i int) {
 	l := x.list[i]

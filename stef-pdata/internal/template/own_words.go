@@ -5,8 +5,8 @@ package template
 
 import "strings"
 
-// OwnWords copies words of long bodies, so that a word that is kept does not keep its body in
-// memory. Callers do not copy words of bodies of up to MaxHeldBody bytes.
+// OwnWords copies words of bodies. A word that is not copied keeps its whole body in memory.
+// Callers copy only words of bodies larger than MaxHeldBody bytes.
 type OwnWords struct{ text strings.Builder }
 
 // MaxHeldBody is the maximum size of a body that a word in a record may keep in memory. A

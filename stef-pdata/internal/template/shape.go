@@ -124,8 +124,8 @@ func (s *textShape) fits(text string, params []Span) bool {
 	return true
 }
 
-// reduce returns the template with which to write a text, and its parameters, in the
-// memory of params.
+// reduce returns the template with which a text is written, and the parameters of this
+// template, in the memory of params.
 func (s *textShape) reduce(text string, params []Span) (string, []Span) {
 	if s.learned == "" {
 		if s.seen < learnAfter {

@@ -213,10 +213,10 @@ func (s *Splitter) splitLinked(b *Body, t *trial) (ok bool) {
 // and scope.
 var linkedShape textShape
 
-// likely tries three shapes: heads, which are the last two shapes of texts with the same beginning,
-// and last.next. last is the shape of the previous text, and last.next followed it the previous
-// time. If a template of one of them fits the text, likely appends the parameters and sets shape
-// and template of b.
+// likely tries the shapes that a text probably has. heads are the last two shapes of texts with the
+// same beginning. last is the shape of the previous text, and last.next is the shape that followed
+// it the previous time. If a template of one of them fits the text, likely appends the parameters
+// and sets shape and template of b.
 func (s *Splitter) likely(text string, heads [2]*textShape, last *textShape, b *Body) {
 	from := len(s.params)
 	next := heads[1]

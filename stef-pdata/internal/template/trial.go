@@ -5,10 +5,10 @@ package template
 
 import "slices"
 
-// trial says whether the bodies of one resource and scope are split into templates. A new
-// template is sent whole and fills the dictionary, and a known template costs only a
-// number, so the same templates must recur. If they recur, samples show whether
-// templates save enough bytes of compressed streams.
+// trial says whether the bodies of one resource and scope are split into templates. The
+// same templates must recur: a new template is sent whole and fills the dictionary, but a
+// known template costs only a number. If they recur, samples show whether templates save
+// enough bytes of compressed streams.
 type trial struct {
 	bodies int // number of recent bodies
 	fresh  int // bodies with a new template
@@ -66,8 +66,9 @@ func (t *trial) count(fresh bool) {
 // templates. If not, templates are not tried for the next containers. This pause gets longer
 // each time, because the kind of bodies rarely changes.
 //
-// links says that the stream can have linked templates. There are then two kinds, and a trial
-// changes the kind up to maxSwitches times before its first pause, and once for each pause.
+// links says that the stream can have linked templates. Then a trial switches between linked
+// and ordinary templates: up to maxSwitches times before its first pause, and once at each
+// pause.
 func (t *trial) end(links bool) bool {
 	if t.paused > 0 {
 		t.paused--
