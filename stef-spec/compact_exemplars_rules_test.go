@@ -88,8 +88,8 @@ func (s *metricsRules) exemplars(rec, out view, x *ruleSeriesState, counted bool
 	return nil
 }
 
-// exemplarCount returns the number of bytes with which an exemplar counts towards the bound of
-// exemplars, and whether series store it.
+// exemplarCount returns how many bytes an exemplar counts towards the bound of exemplars. ok
+// is false if series do not store the exemplar.
 func exemplarCount(e view) (count int, ok bool) {
 	trace, span := len(e.get("TraceID").([]byte)), len(e.get("SpanID").([]byte))
 	if trace != 0 && trace != 16 || span != 0 && span != 8 {

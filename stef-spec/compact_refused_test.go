@@ -16,8 +16,8 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// writeFields writes a record whose fields have the given values, as they are sent, in
-// the order of the record tree.
+// writeFields returns a stream of one record. The text record has the values of its
+// fields as they are sent.
 func writeFields(t *testing.T, root *schema.Struct, wire schema.WireSchema, record string) []byte {
 	t.Helper()
 	rec, err := parseRecord(root, dynamic.NewStruct(root), record)

@@ -14,9 +14,9 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// This file and those with the rules of each root are a reader of the compact form
-// that follows chapter 17 of the specification, sentence by sentence. It shares no
-// code with the writers and readers of package otelstef.
+// This file and the files with the rules of each root are a reader of the compact form.
+// It follows chapter 17 of the specification, sentence by sentence. It shares no code
+// with the writers and readers of package otelstef.
 
 var errRule = errors.New("the compact form refuses it")
 

@@ -321,8 +321,8 @@ func TestCompactBounds(t *testing.T) {
 				setAttributes(rec.Point().Exemplars().At(k).FilteredAttributes(), "k", strings.Repeat("t", texts))
 			}
 		})
-		// Add a second point of each series, with fewer and fewer exemplars: so some series
-		// release the space that later series need.
+		// Add a second point of each series. These points have fewer and fewer exemplars,
+		// so some series release space that later series need.
 		for i, rec := range recs[:n] {
 			next := otelstef.NewMetrics()
 			next.CopyFrom(rec.(*otelstef.Metrics))
@@ -365,8 +365,8 @@ func TestCompactBounds(t *testing.T) {
 	})
 }
 
-// plainValue returns a record in the form in which a reader of the compact form returns it:
-// with the observed time instead of the difference.
+// plainValue returns a record as a reader of the compact form returns it: with the observed
+// time instead of the difference.
 func plainValue(full *schema.Struct, rec any) *dynamic.Struct {
 	if log, ok := rec.(*otelstef.Logs); ok && log.Record().HasObservedDelta() {
 		r := log.Record()

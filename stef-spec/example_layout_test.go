@@ -106,8 +106,8 @@ func (s *splitter) splitFrame(compressed bool) error {
 
 func (s *splitter) restart() error {
 	s.contents = &bytes.Buffer{}
-	// The struct hides the type of contents: the decoder would read a bytes.Buffer as the
-	// whole input.
+	// The struct hides the type of contents: the decoder would assume that a bytes.Buffer
+	// has the whole input.
 	d, err := zstd.NewReader(struct{ io.Reader }{s.contents}, zstd.WithDecoderConcurrency(1))
 	s.zstd = d
 	return err
