@@ -129,7 +129,7 @@ func newParquetReader(src parquet.ReaderAtSeeker, l Limits) (*Reader, error) {
 }
 
 // rowGroups reads the rows of a Parquet file, one row group after another. Each batch has rows of
-// only one row group. It needs no more memory than the writer of this row group needed.
+// only one row group, so reading a row group needs no more memory than writing it.
 type rowGroups struct {
 	in      *pqarrow.FileReader
 	leaves  []int // the leaf columns to read; nil for all
@@ -411,9 +411,9 @@ func (r *Reader) Next() (b Batch, err error) {
 // Edits of the other columns of these rows have no effect.
 func (r *Reader) FromOTLP() uint64 { return r.otlp }
 
-// Edited returns how many of the rows that FromOTLP counts were edited by another program: the
-// readable columns of such a row do not describe the item in the column otlp. Next returned
-// these items without the edits.
+// Edited returns how many of the rows that FromOTLP counts were edited by another program. The
+// readable columns of such a row differ from its item in the column otlp. Next returned the
+// item without the edits.
 func (r *Reader) Edited() uint64 { return r.edited }
 
 // Retyped returns how many values of attributes and bodies Next returned as text, because the

@@ -125,8 +125,8 @@ type rows struct {
 	b      *array.RecordBuilder
 	at     map[string]int
 	// shared builds the columns of resources and scopes. It has one row for each run of rows
-	// that have the same resource and scope. runs contains the lengths of these runs. shared
-	// is nil if b builds these columns, with a value for each row.
+	// that have the same resource and scope. runs contains the lengths of these runs. If
+	// shared is nil, b builds these columns, too, and has their values in each row.
 	shared *array.RecordBuilder
 	runs   []int
 	// changed is set if the resource or scope of the next row differs from that of the last row.

@@ -33,9 +33,9 @@ import (
 // warm=true, the encoder has already seen all content. With warm=false, each round starts a new
 // stream.
 //
-// The share of the garbage collector in the time depends on the size of the other live heap:
-// plain benchmarks collect every few operations, a busy Collector rarely does.
-// STEF_BALLAST is the size of additional live heap in MiB.
+// The garbage collector takes a smaller share of the time if there is more other live heap: plain
+// benchmarks collect every few operations, a busy Collector rarely does. STEF_BALLAST is the size
+// of additional live heap in MiB.
 
 // signal holds the functions of one signal that the benchmarks need.
 type signal[T any] struct {

@@ -40,8 +40,8 @@ func (t Templates) String() string {
 	return fmt.Sprintf("Templates(%d)", uint8(t))
 }
 
-// WithTemplates sets whether a LogsEncoder splits text bodies. No choice splits bodies
-// whose templates do not repeat. In compressed streams, samples of the bodies show what
+// WithTemplates sets whether a LogsEncoder splits text bodies. Bodies whose templates do
+// not repeat are never split. In compressed streams, samples of the bodies show what
 // templates save. The default is TemplatesAuto. WithTemplates panics if templates is none
 // of the three choices.
 func WithTemplates(templates Templates) EncoderOption {

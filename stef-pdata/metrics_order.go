@@ -46,11 +46,11 @@ func (e *MetricsEncoder) sort() {
 	e.joinContainers(scopeBits, pairBits)
 }
 
-// pointsPerSplit limits the containers that readers begin only because of the sorted order:
-// there may be one such container for each pointsPerSplit points of a batch. A container may
-// take more bytes of OTLP than a point. With this limit, OTLP that is decoded from the sorted
-// stream of a recording is at most 1 % larger than the original. If containers were always kept
-// together, the streams of the recordings would be up to 1 % larger.
+// Sorting can separate the points of a container, so that readers begin the container several
+// times. pointsPerSplit limits this to once for each pointsPerSplit points of a batch, because
+// a container may take more bytes of OTLP than a point. With this limit, OTLP that is decoded
+// from the sorted stream of a recording is at most 1 % larger than the original. If containers
+// were always kept together, the streams of the recordings would be up to 1 % larger.
 const pointsPerSplit = 8
 
 // joinContainers sorts keys by resource and scope if, in the present order, readers would begin

@@ -191,8 +191,8 @@ func (s *sorter) reset() {
 	s.written, s.now = 0, ids{}
 }
 
-// end discards the batch. It keeps the memory for the next batch, unless a much larger
-// batch than the current batch allocated the memory.
+// end discards the batch. It keeps the memory for the next batch, unless the memory was
+// allocated for a much larger batch.
 func (s *sorter) end() {
 	clear(s.sources)
 	if c := cap(s.entries); c > 1<<15 && len(s.entries) < c/8 {

@@ -25,9 +25,9 @@ import (
 
 var update = flag.Bool("update", false, "write the bytes of the examples into specification.md; remarks stay")
 
-// TestExamples checks the examples in the specification against the output of
-// the codec, the structure of a stream in the specification, and the input that
-// the codec accepts.
+// TestExamples checks the examples in the specification. The codec writes the same bytes,
+// if its options can produce them. The bytes have the structure that the specification
+// describes, and the codec reads them.
 func TestExamples(t *testing.T) {
 	found := blocks("stef-example")
 	require.NotEmpty(t, found)

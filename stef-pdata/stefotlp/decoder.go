@@ -195,7 +195,7 @@ func (d *decoder) endResource() {
 }
 
 // endContainer ends the message that begins at *at, if one is open. If a record was too large,
-// the messages that it began are no longer in out.
+// the messages that it began were already removed from out.
 func (d *decoder) endContainer(at *int) {
 	if *at != 0 && *at <= len(d.out) {
 		d.out = end(d.out, *at, roomContainer)

@@ -230,9 +230,9 @@ func (e *MetricsEncoder) histogram(x extent) error {
 	return e.exemplars(dst)
 }
 
-// exponential sets the record from the ExponentialHistogramDataPoint in x. In the
-// published schema it omits the flag instead of the value, because readers of that
-// schema expect a value here.
+// exponential sets the record from the ExponentialHistogramDataPoint in x. The published
+// schema cannot carry both a value and the flag "no recorded value". There it omits the
+// flag, because readers of that schema expect a value.
 //
 // spec: #interop-otlp
 func (e *MetricsEncoder) exponential(x extent) error {
@@ -486,8 +486,9 @@ func (e *MetricsEncoder) exemplar(dst *otelstef.Exemplar, x extent) error {
 
 var noID [mapping.TraceIDBytes]byte
 
-// exemplarID returns the raw id of an exemplar, of n bytes. In the published schema, an unset
-// id consists of zeros, because readers of that schema need all bytes of it.
+// exemplarID returns the raw id of an exemplar: n bytes, or none if it is unset. In the
+// published schema, an unset id consists of zeros, because readers of that schema need all
+// bytes of it.
 //
 // spec: #otlp-common
 func (e *MetricsEncoder) exemplarID(x extent, n int) ([]byte, error) {

@@ -21,9 +21,9 @@ type Budget struct {
 	state int // memory of the reader at the first record of the batch
 }
 
-// Full reports whether a batch must end before the record that follows record n. state
-// is the memory of the reader. Its growth during the batch counts, because records can add
-// dictionary entries and other data that are not part of the batch.
+// Full reports whether a batch of n records must end. state is the memory of the reader.
+// Its growth during the batch counts, because records can add dictionary entries and other
+// data that are not part of the batch.
 func (b *Budget) Full(n, state int) bool {
 	if n <= 1 || state < b.state {
 		b.state = state

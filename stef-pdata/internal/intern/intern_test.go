@@ -48,7 +48,7 @@ func TestSetsDifferInKeys(t *testing.T) {
 }
 
 // TestSetsChange: after Change, a record has the attributes of the second set. This also holds
-// if the same change recurs, because then only the values that differ are written.
+// if the same change recurs: then only the values that differ are written.
 func TestSetsChange(t *testing.T) {
 	var p Sets
 	var c values.Copier

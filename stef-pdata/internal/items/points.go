@@ -104,9 +104,9 @@ func (w *Points) Histogram(dst *otelstef.Point, p pmetric.HistogramDataPoint) er
 	return nil
 }
 
-// Exponential sets all fields of an exponential histogram point except its
-// attributes. In the published schema it omits the flag instead of the value, because
-// readers of that schema expect a value here.
+// Exponential sets all fields of an exponential histogram point except its attributes.
+// The published schema cannot carry both a value and the flag "no recorded value". There
+// it omits the flag, because readers of that schema expect a value.
 //
 // spec: #interop-otlp
 func (w *Points) Exponential(dst *otelstef.Point, p pmetric.ExponentialHistogramDataPoint) error {

@@ -300,8 +300,8 @@ func (r *references) mayRepeat(text string) bool {
 	return r.formats && len(text) >= len("Jan _2 15:04:05") && hasClock(text)
 }
 
-// hasClock reports whether a text of at least 15 bytes has the two colons of hh:mm:ss where one
-// of the known layouts of times has them.
+// hasClock reports whether a text of at least 15 bytes may be a time: it has two colons where
+// one of the known layouts has the colons of hh:mm:ss.
 func hasClock(text string) bool {
 	const day, common = len("2006-01-02T15"), len("02/Jan/2006:15")
 	if len(text) > common+3 && (text[day] == ':' && text[day+3] == ':' || text[common] == ':' && text[common+3] == ':') {

@@ -31,9 +31,9 @@ const (
 	notAtEnd             // must not be the last byte of a word
 )
 
-// byteKinds is the kind of each byte. The bytes other than letters and digits were chosen by
-// the size of streams. With commas and equals signs, a whole list or pair is one parameter;
-// with slashes, a whole path or date; with the other bytes, a whole query.
+// byteKinds is the kind of each byte. The kinds of bytes other than letters and digits were
+// chosen to make streams small. With commas and equals signs, a whole list or pair is one
+// parameter; with slashes, a whole path or date; with the other bytes, a whole query.
 var byteKinds = func() (kinds [256]byte) {
 	for c := range kinds {
 		switch {
