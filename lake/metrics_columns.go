@@ -75,7 +75,7 @@ func (c *columns) metrics() (pmetric.Metrics, error) {
 	return in.into, nil
 }
 
-// restoreZeros restores -0 in numbers of a point whose OTLP encoding does not
+// restoreZeros restores -0 in a point: for some numbers, the OTLP encoding does not
 // distinguish -0 from 0.
 func (c *pointColumns) restoreZeros(i int, one pmetric.Metrics) {
 	if one.DataPointCount() != 1 {

@@ -88,8 +88,8 @@ func (a *application) shutdown(ctx context.Context) error {
 // numbers contains the numbers in the files of each signal, in the order of the files.
 type numbers struct{ spans, points, logs []int }
 
-// numbersIn reads the files of a folder. The last file of a killed process may end within
-// a frame.
+// numbersIn returns the numbers in the files of a folder. The last file of a killed
+// process may end within a frame.
 func numbersIn(t *testing.T, dir string) (n numbers) {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(dir, "*-*.stef*")) // sorted

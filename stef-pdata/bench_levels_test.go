@@ -65,8 +65,8 @@ func (f *formsOf[T]) levels(b *testing.B, name string, parts []T, settings []lev
 	})
 }
 
-// windowSettings compare windows. The first setting is the default, 1 MiB. The last settings have
-// a maximum, as for servers with many streams.
+// windowSettings compare windows. The first setting is the default, 1 MiB. The last settings
+// limit the window by WithMaxWindowBytes, as servers with many streams do.
 var windowSettings = []levelSetting{
 	{"1M", nil},
 	{"512K", []stef.WriterOption{stef.WithWindowBytes(512 << 10)}},

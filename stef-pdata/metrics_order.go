@@ -47,14 +47,14 @@ func (e *MetricsEncoder) sort() {
 }
 
 // Sorting can separate the points of a container, so that readers begin the container several
-// times. pointsPerSplit limits this to once for each pointsPerSplit points of a batch, because
+// times. For each pointsPerSplit points of a batch, one such additional container is allowed:
 // a container may take more bytes of OTLP than a point. With this limit, OTLP that is decoded
 // from the sorted stream of a recording is at most 1 % larger than the original. If containers
 // were always kept together, the streams of the recordings would be up to 1 % larger.
 const pointsPerSplit = 8
 
-// joinContainers sorts keys by resource and scope if, in the present order, readers would begin
-// many more containers than the batch has. Keys of the same resource and scope keep their order.
+// joinContainers sorts keys by resource and scope if readers would otherwise begin many more
+// containers than the batch has. Keys of the same resource and scope keep their order.
 func (e *MetricsEncoder) joinContainers(scopeBits, pairBits int) {
 	s := &e.sorter
 	begun, most := s.containers(), len(s.keys)/pointsPerSplit

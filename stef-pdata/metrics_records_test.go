@@ -106,8 +106,8 @@ func requireSameRecords(t *testing.T, want, got []byte, without map[uint64]bool)
 	require.NoError(t, b.Err())
 }
 
-// asOTLP removes from a record the content that OTLP cannot express, as a conversion
-// does.
+// asOTLP removes from a record the content that OTLP cannot express. A conversion to
+// pdata and back does the same.
 func asOTLP(rec *otelstef.Metrics) {
 	metric := rec.EditMetric()
 	kind := metric.Type()

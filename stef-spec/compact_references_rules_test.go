@@ -35,8 +35,8 @@ type referenceRules struct {
 	total   int
 }
 
-// references replaces the references of a log record. sent is the value of Refers. formats says
-// whether the stream has the field Formats.
+// references replaces the references of a log record by the texts that they stand for. sent is
+// the value of Refers. formats says whether the stream has the field Formats.
 func (s *logsRules) references(log view, sent, formats bool) error {
 	x := referenceRules{log: log, formats: formats}
 	body := dynamic.Clone(log.get("Body")).(*dynamic.Oneof)

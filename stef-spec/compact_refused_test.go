@@ -118,8 +118,8 @@ func TestCompactRefused(t *testing.T) {
 	f(logs, `{"Record":{"CompactForm":1}, "Trace":1, "Known":1}`, true)
 }
 
-// TestCompactPartly reads streams that keep some of the compact fields only, and
-// streams with a field that no schema has yet.
+// TestCompactPartly reads streams that keep only some of the compact fields, and streams
+// with a field that no schema has yet.
 func TestCompactPartly(t *testing.T) {
 	compact := otelstef.MetricsCompactRoot()
 	wire := schema.WireOf(compact)

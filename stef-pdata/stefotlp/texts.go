@@ -9,9 +9,9 @@ import (
 	"github.com/otelstef/stef/stef-go/codec"
 )
 
-// texts makes strings from bytes of a message, whose memory belongs to the caller.
-// Records and dictionaries keep these strings, so a recently seen text is reused
-// instead of allocated.
+// texts makes strings from bytes of a message. The strings are copies, because the memory
+// of the message belongs to the caller. A recently seen text is reused instead of
+// allocated.
 type texts [1 << 11]string
 
 // maxText is the length of the longest text to cache.

@@ -131,8 +131,8 @@ func (m *maker) batch(fields []arrow.Field, rows int) arrow.RecordBatch {
 	return b.NewRecordBatch()
 }
 
-// repeated returns the values of a column as text. It returns the value of row i runs[i]
-// times, or once if runs is nil.
+// repeated returns the values of a column as text. It repeats the value of row i runs[i]
+// times. If runs is nil, each row has one value.
 func repeated(a arrow.Array, runs []int) (rows []string) {
 	for i := range a.Len() {
 		n := 1

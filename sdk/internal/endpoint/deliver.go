@@ -99,8 +99,9 @@ func (s *Sender[B]) gaveUp(ctx context.Context, err error) error {
 	return fmt.Errorf("stef: endpoint %s: %w: %w", s.config.Target, cause, err)
 }
 
-// retryable reports whether a batch may be sent again, according to the table of OTLP. It
-// returns true for failures of the transport, because another stream can succeed.
+// retryable reports whether a batch may be sent again. It follows OTLP's list of
+// retryable codes, and returns true for failures of the transport, because another stream
+// can succeed.
 func retryable(err error) bool {
 	e := stefgrpc.FromStatus(err)
 	switch e.Kind {
@@ -200,8 +201,8 @@ func (s *Sender[B]) sendOTLP(ctx context.Context, data B, items int) (err error,
 	return err, false
 }
 
-// partialError is the error of an OTLP request that the peer accepted, except for some of its
-// items, or with a warning.
+// partialError is the error of an OTLP request that the peer accepted. The peer rejected some
+// of the items, or sent a warning.
 type partialError struct{ error }
 
 // Unwrap returns the error of the OTLP exporter.

@@ -12,8 +12,8 @@ import (
 	"github.com/otelstef/stef/stef-pdata/internal/slab"
 )
 
-// Metrics builds pdata metrics. It holds the points of the current metric in the
-// slice of its type.
+// Metrics builds pdata metrics. One of number, histogram, exponential and summary holds
+// the points of the current metric.
 type Metrics struct {
 	Builder
 	Features  features.Set

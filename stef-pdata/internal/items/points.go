@@ -215,8 +215,8 @@ func (w *Points) exemplar(dst *otelstef.Exemplar, src pmetric.Exemplar) error {
 	return w.Attributes(dst.FilteredAttributes(), src.FilteredAttributes())
 }
 
-// id returns the form in which an exemplar holds an id. Readers of the published
-// schema need the full id even if it is unset.
+// id returns an id as an exemplar holds it. Readers of the published schema need the full
+// id even if it is unset.
 //
 // spec: #otlp-common
 func (w *Points) id(id []byte, unset bool) []byte {

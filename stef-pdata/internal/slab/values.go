@@ -12,8 +12,8 @@ import (
 	"go.opentelemetry.io/collector/pdata/xpdata"
 )
 
-// box allocates the objects that hold a value of one kind. A field of type any points
-// to such an object.
+// box allocates the boxes of values of one kind. A box is the object to which a field of
+// type any points; it holds the value.
 type box struct {
 	chunk
 	typ uintptr // the dynamic type of the field; a uintptr is enough, because types are not in the heap
