@@ -79,8 +79,8 @@ func (d *decoder) decode(add func(room int), dropLast func()) error {
 	return d.err
 }
 
-// reset prepares the decoder for the next stream of its reader. The next batches use the memory
-// that was allocated in advance.
+// reset prepares the decoder for the next stream of its reader. It keeps shared, because the
+// next batches may share memory with batches of the previous stream.
 func (d *decoder) reset() {
 	*d = decoder{r: d.r, budget: d.budget, maxItems: d.maxItems, shared: d.shared}
 }

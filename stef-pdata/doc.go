@@ -41,9 +41,9 @@
 // Ordered, these are the positions of items in the batch, if the encoder returned no ItemErrors.
 // Otherwise send the whole batch again, or report only the number of records.
 //
-// Points are sorted by metric, attributes, resource and time, or by time first if hardly any
-// series has several points. A decoder begins a container where the content changes. If this
-// order would cause many more containers than the batch has, points are sorted by resource
+// Points are sorted by metric, attributes, start time, resource, scope and time, or by time first
+// if hardly any series has several points. A decoder begins a container where the content changes.
+// If this order would cause many more containers than the batch has, points are sorted by resource
 // and scope first. For the recordings of the repository, OTLP that a decoder makes from a
 // sorted stream takes at most 1 % more bytes than the original.
 //
@@ -68,7 +68,7 @@
 // The strings of a decoded batch are shared with the dictionaries of the reader and
 // share memory with other strings of the frame; clone a string before keeping it for
 // long. The objects of a decoded batch are allocated in chunks of at most 4 KiB, and
-// some chunks hold objects of two batches. Therefore copy an item (CopyTo) before
+// some chunks hold objects of several batches. Therefore copy an item (CopyTo) before
 // keeping it for long without its batch.
 //
 // Encoders and decoders serve one stream, reuse their memory from batch to

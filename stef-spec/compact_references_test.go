@@ -97,7 +97,7 @@ func randomBody(r *rand.Rand, v *otelstef.BodyValue, depth int) {
 	}
 }
 
-// TestCompactReferences reads streams with random references with the generated reader
+// TestCompactReferences reads streams of random references: with the generated reader,
 // and by the rules.
 func TestCompactReferences(t *testing.T) {
 	logs := compactRoots(t)[2]

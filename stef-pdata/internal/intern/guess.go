@@ -56,8 +56,8 @@ func (o *keyOrder) worthwhile() bool {
 	return false
 }
 
-// learnOrder stores in set the order that its keys have in pairs. places has the index of each
-// key in set.Keys.
+// learnOrder stores the order of the keys in pairs as the order of set. places has the index
+// of each key in set.Keys.
 func (s *KeySorter) learnOrder(set *KeySet, pairs []Pair, places []uint8) {
 	o := &set.order
 	epoch := s.PairCache.keys.Epoch()
