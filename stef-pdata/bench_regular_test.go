@@ -20,8 +20,8 @@ import (
 //	BenchmarkRegular/metrics/values=V/batches=B/series=S
 //	BenchmarkRegular/logs/batches=B
 //
-// Both forms use the level default. level-xfull is the ratio if the compact form uses the level
-// that the exporter selects for it.
+// xfull is the size of the compact form relative to the full form, both with the level default.
+// For level-xfull, the compact form uses the level that the exporter selects for it.
 
 func (f *formsOf[T]) regular(b *testing.B, parts []T) {
 	var full, compact, auto int

@@ -1,12 +1,12 @@
 // Copyright The Otel/STEF Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package spec holds the specification as text: the format of STEF streams, the
-// messages of the gRPC protocol and the schema of OpenTelemetry data.
+// Package spec holds the specification as text: the format of STEF streams, the messages
+// of the gRPC protocol and the schema of OpenTelemetry data.
 //
-// Programs embed it to print it. Tests read it to check the code against it:
-// they run the examples in the specification and check each comment in the
-// sources that cites an anchor of it. The package has no functions.
+// Programs use this package to print the specification. Tests compare the code with the
+// specification: they run its examples, and check each comment in the sources that cites
+// one of its anchors. The package has no functions.
 package spec
 
 import _ "embed"

@@ -281,8 +281,8 @@ func (e *MetricsEncoder) point(kind uint64, x extent) error {
 	return e.number(x)
 }
 
-// withBounds sets the metric of the record to the variant with the bounds, which are
-// the bytes of float64 numbers.
+// withBounds sets the metric of the record to the variant with these bounds, which are
+// float64 numbers of 8 bytes.
 func (e *MetricsEncoder) withBounds(bounds []byte) error {
 	base := e.base
 	switch {

@@ -52,9 +52,9 @@ func (s *Sender[B]) deliver(ctx context.Context, data B, items int) (failed int,
 	}
 }
 
-// send sends a batch by STEF. If the batch is still being encoded encodingGrace after the
-// end of ctx, the peer blocks the stream. Then send closes the stream, because the SDK
-// may reuse the data of the batch as soon as the export returns.
+// send sends a batch by STEF. If encoding continues for longer than encodingGrace after
+// the end of ctx, the peer blocks the stream. Then send closes the stream, because the
+// SDK may reuse the data of the batch as soon as the export returns.
 func (s *Sender[B]) send(ctx context.Context, b *batch[B]) error {
 	done := make(chan struct{})
 	defer close(done)
@@ -252,8 +252,8 @@ func withoutSTEF(err error) bool {
 	return errors.As(err, &e) && (e.Kind == stefgrpc.KindUnimplemented || e.Kind == stefgrpc.KindIncompatible)
 }
 
-// refusalGrace is how long after a refusal new exports do not try to open a stream. It limits
-// the attempts at a peer that refuses all streams.
+// Exports that begin within refusalGrace after a refusal do not try to open a stream. This
+// limits the attempts at a peer that refuses all streams.
 const refusalGrace = time.Second
 
 // outdated reports whether err is an old refusal: the peer refused streams before the export

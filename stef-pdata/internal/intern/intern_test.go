@@ -276,8 +276,8 @@ func TestNames(t *testing.T) {
 	require.Equal(t, uint32(1), n.ID("name0"))
 }
 
-// The total length of the texts of names is bounded, and that of keys, too. Beyond the bounds, new
-// names share a number, and the sorter drops its keys.
+// The total lengths of names and of keys are bounded. Beyond the bounds, new names share a number,
+// and the sorter drops its keys.
 func TestLongNames(t *testing.T) {
 	var n Names
 	for i := range 1000 {
@@ -326,7 +326,7 @@ func TestTextsOfRejectedSets(t *testing.T) {
 	}
 }
 
-// Containers and sets that differ in anything have different hashes, so a lookup never compares
+// Containers and sets that differ in any part have different hashes, so a lookup never compares
 // many of them.
 func TestHashesCoverEverything(t *testing.T) {
 	const n = 1000

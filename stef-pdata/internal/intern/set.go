@@ -21,8 +21,9 @@ import (
 type attrSet struct {
 	arrival []attr // in their original order
 	layout  uint32 // the number of their layout
-	// before is the last set that this set replaced in the record and that has the same keys,
-	// or 0 if there is none. differs has a bit for each value in which the two sets differ.
+	// Of the sets with the same keys, before is the one that this set last replaced in the
+	// record, or 0 if there is none. differs has a bit for each value in which the two sets
+	// differ.
 	before  uint32
 	differs uint64
 	bytes   int // counted as for mapping.MaxItemBytes

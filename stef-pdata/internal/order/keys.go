@@ -15,9 +15,10 @@ type Key struct {
 }
 
 const (
-	// A pass of the radix sort processes at most keyDigitBits bits if there are at least manyKeys keys,
-	// shortDigitBits bits if there are at least someKeys keys, and leastDigitBits bits for fewer
-	// keys. If few keys had many counters, the counters would take most of the time.
+	// A pass of the radix sort processes at most keyDigitBits bits if there are at least manyKeys
+	// keys, shortDigitBits bits if there are at least someKeys keys, and leastDigitBits bits for
+	// fewer keys. A pass has a counter for each value of its bits: with few keys, many counters
+	// would take most of the time.
 	keyDigitBits   = 11
 	manyKeys       = 1 << 12
 	shortDigitBits = 9

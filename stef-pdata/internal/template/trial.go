@@ -28,8 +28,8 @@ type trial struct {
 type trialKey struct{ resource, scope uint32 }
 
 const (
-	// newTemplates is the number of templates that may be new regardless of the share, so
-	// that the start of a stream does not count as a failure.
+	// newTemplates is the number of new templates that bodiesPerTemplate does not count,
+	// so that the start of a stream is not a failure.
 	newTemplates = 64
 	// bodiesPerTemplate is the minimum number of bodies per template. With fewer bodies,
 	// streams of real logs were still smaller, but encoding took 1.5 times as long.
