@@ -17,8 +17,8 @@ import (
 
 var update = flag.Bool("update", false, "write the figures of the report into the sentences of the pages that have others")
 
-// words is a value that contains text, such as a list of sets with their figures. It must not
-// contain the text that follows the value in the sentence.
+// words is a text value, such as a list of sets with their figures. It must not contain
+// the words that follow it in the sentence.
 type words string
 
 // failer is the part of testing.TB that a page needs.
@@ -191,8 +191,8 @@ var (
 	decimal   = regexp.MustCompile(`\bv?\d+\.\d+(?:\.\d+)*`)
 )
 
-// unchecked returns the figures with a decimal point that no checked sentence contains. It
-// searches the whole page if all is set, and only the paragraphs that cite results if not. It
+// unchecked returns the figures with a decimal point that no checked sentence contains. If
+// all is set, it searches the whole page, otherwise only the paragraphs that cite results. It
 // skips code, blocks that the report writes, and the sentences and tables in elsewhere.
 func (p *page) unchecked(all bool, elsewhere []string) []string {
 	covered := make([]bool, len(p.text))

@@ -1,9 +1,9 @@
 // Copyright The Otel/STEF Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package benchmarks measures STEF beside OTLP, Otel Arrow, Arrow IPC, Parquet and
-// the reference implementation of STEF: size, speed, memory and transport. README.md
-// has the main results and names the pages of the others; method.md says how they are measured.
+// Package benchmarks compares the size, speed, memory and transport of STEF with those of OTLP,
+// Otel Arrow, Arrow IPC, Parquet and the reference implementation of STEF. README.md has the
+// main results and links to the other results. method.md describes the measurements.
 //
 //	go test -run '^$' -bench .                          // every benchmark
 //	go test -run '^TestReport$' . -v -report again      // the report: make report

@@ -463,8 +463,8 @@ func (b book) transport(t *testing.T) {
 	b.here.says(t, "Generated logs of about %s bytes, events per second", length[1])
 }
 
-// collectors checks what the pages say about Collectors as processes. collectors.md has the table of the
-// first run.
+// collectors checks what the pages say about whole Collectors. The table in collectors.md is from
+// the first run.
 func (b book) collectors(t *testing.T) {
 	runs := table(t, "rivals-runs")
 	var both []any

@@ -226,8 +226,8 @@ func (f figures) known(column string) figures {
 	return slices.DeleteFunc(slices.Clone(f), func(row map[string]string) bool { return row[column] == "" })
 }
 
-// runsOf returns the number of runs on a processor in the rows of a setting, as a range over
-// signals and ages.
+// runsOf returns the number of runs on a processor with a setting. If it differs between
+// signals and ages, runsOf returns a range.
 func runsOf(runs figures, setting, processor string) string {
 	count := map[string]int{}
 	for _, row := range runs.where("setting", setting, "processor", processor) {

@@ -58,8 +58,8 @@ func BenchmarkTransport(b *testing.B) {
 	}
 }
 
-// BenchmarkWorkers sends logs of about 1,137 bytes, as the transport tuning study
-// did, by numbers of workers at both ends.
+// BenchmarkWorkers sends logs of about 1,137 bytes with different numbers of workers at
+// both ends, as in the transport tuning study of AxoSyslog.
 func BenchmarkWorkers(b *testing.B) {
 	var batches []otlpfile.Batch
 	for i := range 40 {

@@ -14,8 +14,8 @@ import (
 	"github.com/otelstef/stef/internal/otlpfile"
 )
 
-// LogSize is the mean message size in the transport tuning study. These benchmarks repeat the
-// sweep of that study.
+// LogSize is the mean size of a log message in the transport tuning study of AxoSyslog, in
+// bytes. The benchmarks repeat the measurements of that study: see transport.md.
 const LogSize = 1137
 
 // phrases are the parts of synthetic log lines, with a number in each.

@@ -18,8 +18,8 @@ import (
 // begin is the time of the first synthetic item.
 var begin = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// Spans generates a batch of spans with small attributes, as in the benchmark
-// in appendix B of OTEP 0035: the n-th batch of a client.
+// Spans generates the n-th batch of a client: spans with small attributes, as in the
+// benchmark in appendix B of OTEP 0035.
 func Spans(spans, attributes int, n uint64) otlpfile.Batch {
 	return spansOf(longTrace, spans, attributes, n)
 }

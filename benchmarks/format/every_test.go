@@ -72,8 +72,8 @@ func withoutSigns(batches []otlpfile.Batch) []otlpfile.Batch {
 	return all
 }
 
-// TestDrops checks for some unusual values which formats lose them, and that Drops
-// of these formats is not empty.
+// TestDrops checks that the right formats lose each of some unusual values, and that
+// Drops of these formats is not empty.
 func TestDrops(t *testing.T) {
 	f := func(b otlpfile.Batch, losers ...string) {
 		t.Helper()

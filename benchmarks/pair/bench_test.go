@@ -91,8 +91,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// checkArguments returns an error if there are arguments after the flags, which the flag
-// package ignores, or if the ballast is negative.
+// checkArguments returns an error if the ballast is negative, or if arguments follow the
+// flags: package flag ignores these arguments.
 func checkArguments(words []string, ballastMiB int) error {
 	if len(words) > 0 {
 		return fmt.Errorf("%q has no flag before it; write, for example, -level best", words[0])
@@ -132,8 +132,8 @@ func setFlags(schema, level, mode, templates, optimize string) error {
 	return base.validate()
 }
 
-// TestSetFlags checks that values which the exporter does not know are refused, and that
-// -optimize_for does what the exporter does with stef::optimize_for.
+// TestSetFlags checks that invalid values of flags are refused, and that -optimize_for
+// has the effect of stef::optimize_for in the exporter.
 func TestSetFlags(t *testing.T) {
 	defer func(s settings) { base = s }(base)
 	require.NoError(t, setFlags("", "", "", "", ""))

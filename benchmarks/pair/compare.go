@@ -56,8 +56,8 @@ func differs(ratios []float64) string {
 // machine, only the smallest recordings have a larger spread.
 const unsteady = 0.25
 
-// Warnings names the sets whose ratios are uncertain, because they are short or their rounds
-// differ, and the settings that change nothing.
+// Warnings returns lines that name the sets with uncertain ratios (few items, or rounds that
+// differ), and the settings that change nothing.
 func (rs *Results) Warnings() []string {
 	var short, small, apart, same, nothing []string
 	for _, r := range rs.all {

@@ -32,8 +32,8 @@ const (
 var Ages = []Age{First, Steady, Repeated}
 
 const (
-	// maxBatch is the batch size of the batch processor in items. A smaller set
-	// is split into at least minBatches batches.
+	// maxBatch is the maximum number of items of a batch, as in the batch processor.
+	// Small sets have smaller batches, so that each set has about minBatches batches.
 	maxBatch   = 8192
 	minBatches = 16
 	// A round ends after roundItems items or roundPasses passes, whichever is reached first.

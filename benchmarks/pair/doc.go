@@ -18,9 +18,9 @@
 //
 //   - Items per CPU second: each set has a median over its rounds, in ns per item. The row has
 //     the arithmetic mean of these medians, converted to items per second.
-//   - Speed: each round has a ratio: the sum over the sets of the ns per item of OTLP, divided
-//     by the same sum for STEF. The row has the median of these ratios. It can differ from the
-//     quotient of the columns before it, and it can be below the speed of the worst set.
+//   - Speed: the ns per item of OTLP divided by the ns per item of STEF, each summed over the
+//     sets of a round. The row has the median over the rounds. It can differ from the quotient
+//     of the columns before it, and it can be below the speed of the worst set.
 //   - Bytes an item: the arithmetic mean over the sets. The ratio is the quotient of the two means,
 //     so sets with large items have more influence.
 //   - Worst: the ratio of the set with the worst ratio.

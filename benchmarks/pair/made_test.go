@@ -41,8 +41,9 @@ func BenchmarkLines(b *testing.B) {
 	}
 }
 
-// BenchmarkShortTraces measures generated spans whose attribute values all repeat, so that the random
-// ids are most of a stream: the shorter the traces, the more ids an item has.
+// BenchmarkShortTraces measures generated spans with different numbers of spans per trace. All
+// attribute values repeat, so most bytes of a stream are random ids. Short traces have more ids per
+// span.
 func BenchmarkShortTraces(b *testing.B) {
 	for _, spans := range []int{1, 4, 10} {
 		shape := dataset.DefaultShape
@@ -75,8 +76,8 @@ func measureMade(b *testing.B, ref dataset.Ref, batches []otlpfile.Batch) {
 	}
 }
 
-// BenchmarkAcknowledgement measures the time from the call of the exporter to its return, which
-// follows the acknowledgement, at a constant rate of batches.
+// BenchmarkAcknowledgement measures how long a call of the exporter takes at a constant rate of
+// batches. The call returns after the acknowledgement.
 func BenchmarkAcknowledgement(b *testing.B) {
 	batches := dataset.Recorded()[slices.IndexFunc(dataset.Recorded(), func(r dataset.Ref) bool { return r.Title() == "go traces" })].Load(b).ItemBatches(100)
 	for _, rate := range []int{10, 100} {

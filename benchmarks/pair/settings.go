@@ -133,8 +133,8 @@ type used struct {
 	templates streamconf.Templates // of logs; empty for other signals
 }
 
-// of returns what the exporter uses for a signal. Different settings can have the same result:
-// only logs have templates, for example.
+// of returns the settings that the exporter uses for a signal. They can be the same for
+// different s: for example, only logs have templates.
 func (s settings) of(kind otlpfile.Signal) used {
 	config := stefexporter.NewFactory().CreateDefaultConfig().(*stefexporter.Config).Stef
 	s.apply(&config)

@@ -78,8 +78,8 @@ func (rs *Results) Failures() string {
 		strings.Join(names, ", "), strings.Join(rs.again, ", "))
 }
 
-// Sent records the items of the largest batch, the items of all batches, and the time from the
-// earliest to the latest item.
+// Sent sets the number of items of the largest batch, the number of all items, and the time
+// from the earliest to the latest item.
 func (r *Result) Sent(batches []otlpfile.Batch) {
 	r.Items = 0
 	var first, last pcommon.Timestamp
@@ -118,8 +118,8 @@ func (r *Result) median(v Variant, of func(Cost) float64) float64 {
 	return measure.Median(values)
 }
 
-// Speed returns the ratio of items per CPU second of STEF to those of another variant: the
-// median of the ratios within a round.
+// Speed returns the items per CPU second of STEF divided by those of another variant. It
+// is the median of this ratio over the rounds.
 func (r *Result) Speed(than Variant) float64 { return measure.Median(r.speeds(STEF, than)) }
 
 // speeds returns the ratio of speed of two variants in each round.

@@ -20,8 +20,8 @@ type Page struct {
 	Parts       []Part
 	// Data names the telemetry of the page if it differs from that of the report.
 	Data string
-	// Env describes the measurement of a page with figures that were not measured for this
-	// report.
+	// Env is set if the figures of the page are from an earlier measurement. It describes
+	// that measurement.
 	Env *Env
 }
 

@@ -236,8 +236,8 @@ func TestWrite(t *testing.T) {
 	require.NoFileExists(t, filepath.Join(dir, "lines.png"))
 }
 
-// TestOwnEnv checks that a page can have other data than the report, and that a page that
-// was measured before has its own date and command.
+// TestOwnEnv checks that a page can name other data than the report, and that a page with
+// an earlier measurement has the date and the command of that measurement.
 func TestOwnEnv(t *testing.T) {
 	dir := t.TempDir()
 	table := sample()

@@ -34,8 +34,8 @@ var others = []color.RGBA{
 	{0xe6, 0x9f, 0x00, 0xff}, {0x56, 0xb4, 0xe9, 0xff}, {0x00, 0x00, 0x00, 0xff}, {0xf0, 0xe4, 0x42, 0xff},
 }
 
-// familyOf returns the index in families of the format of a series, or -1 if no family has
-// the format.
+// familyOf returns the index of the family of a series, or -1 if the name of the series
+// has no family as prefix.
 func familyOf(name string) int {
 	for i, f := range families {
 		if strings.HasPrefix(name, f.name) {

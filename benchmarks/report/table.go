@@ -70,8 +70,8 @@ func Fixed(decimals int) func(float64) string {
 	return func(v float64) string { return strconv.FormatFloat(v, 'f', decimals, 64) }
 }
 
-// Significant formats with a number of significant digits, never with an
-// exponent.
+// Significant returns a function that formats a value with a number of significant
+// digits, never with an exponent.
 func Significant(digits int) func(float64) string {
 	return func(v float64) string {
 		if v == 0 {

@@ -115,8 +115,8 @@ const (
 	metricSampled    = "otelcol_processor_tail_sampling_global_count_traces_sampled"
 )
 
-// itemsOf returns the key in the result of scrape for a metric of items, a component and the
-// outcome success.
+// itemsOf returns the key of a metric in the result of scrape: the items of a component with
+// the outcome success.
 func itemsOf(metric, component string) string { return metric + "/" + component + "/success" }
 
 // label returns the value of a label in the text of a series.

@@ -50,8 +50,9 @@ func (r *releases) consume(_ context.Context, td ptrace.Traces) error {
 	return nil
 }
 
-// quiet waits until atLeast spans were released, and no more spans are released for some time. It
-// counts waits, because the time also passes while the machine does not run this process.
+// quiet waits until atLeast spans are released and no more spans are released for the time
+// patience. It counts short waits, because a clock also runs while the machine does not run this
+// process.
 func (r *releases) quiet(atLeast int, patience time.Duration) {
 	const wait = 10 * time.Millisecond
 	last := -1
@@ -72,8 +73,8 @@ func (r *releases) quiet(atLeast int, patience time.Duration) {
 // If this test loses no spans, the processor has changed, and the study must be repeated.
 func TestGroupByTraceLosesSpansDuringRelease(t *testing.T) {
 	const traces, perTrace, filling, wait = 200, 100, 100, 200 * time.Millisecond
-	// run returns the number of lost spans. others has the traces of lost spans, and whether
-	// other spans of the trace were released.
+	// run returns the number of lost spans. The keys of others are the traces that lost
+	// spans; the value is true if other spans of the trace were released.
 	run := func() (lost int, others map[uint64]bool) {
 		factory := groupbytraceprocessor.NewFactory()
 		config := factory.CreateDefaultConfig().(*groupbytraceprocessor.Config)

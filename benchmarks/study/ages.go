@@ -318,8 +318,9 @@ func (f *Figures) agesSummary() *report.Table {
 	return t
 }
 
-// unsteadyAges returns a paragraph that names the figures whose rounds differ much, or "". On a
-// busy machine, first batches can have twice the ratio of another run, because they are short.
+// unsteadyAges returns a paragraph that names the figures whose rounds differ much, or "".
+// First batches are short: on a busy machine, their ratio can be twice the ratio in another
+// run.
 func (f *Figures) unsteadyAges() string {
 	const much = 0.25
 	var names []string

@@ -127,8 +127,8 @@ func (c *Context) Start(s Study) { c.name = s.Name }
 // Command is the command that reproduces the tables of the present study.
 func (c *Context) Command() string { return c.CommandOf(c.name) }
 
-// CommandOf is the command that runs some studies. It does not write to the folder of the
-// published report. With -v, go test prints the folder.
+// CommandOf returns the command that runs some studies. The command keeps the published
+// report: it writes into another folder, and prints the name of that folder.
 func (c *Context) CommandOf(names ...string) string {
 	choice := strings.Join(names, "|")
 	if len(names) != 1 {

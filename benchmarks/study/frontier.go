@@ -76,8 +76,9 @@ func choices(signal otlpfile.Signal) (all []choice, err error) {
 // Optimizations are the choices of the setting optimize_for of the exporter.
 var Optimizations = []stefexporter.Optimization{stefexporter.OptimizeCPU, stefexporter.OptimizeBalanced, stefexporter.OptimizeBytes}
 
-// FrontierPoint has the figures of a choice on the sets of a signal: bytes and CPU time
-// of both ends, relative to OTLP with zstd. They are geometric means over the sets.
+// FrontierPoint has the bytes and the CPU time of both ends for a choice, which is a
+// format with its settings. They are relative to OTLP with zstd, as geometric means over
+// the sets of a signal.
 type FrontierPoint struct {
 	Signal       otlpfile.Signal
 	Family, Name string
@@ -85,8 +86,8 @@ type FrontierPoint struct {
 	Bytes, CPU   float64
 }
 
-// frontier measures every choice in the steady state of the sets for reporting, or of the
-// chosen sets.
+// frontier measures every choice in the steady state. It uses the sets for which
+// Reporting is true, or the sets that the user selected.
 func frontier(c *Context) (*Outcome, error) {
 	o := &Outcome{Blocks: map[string]string{}}
 	var block strings.Builder

@@ -13,10 +13,10 @@ import (
 	"github.com/otelstef/stef/internal/otlpfile"
 )
 
-// TestLifetime compares the bytes of the recordings, of 12 minutes each, in one stream and in three
-// streams one after the other, of about four minutes each. The exporter replaces a stream
-// after five minutes by default (stef::max_stream_lifetime). Each new stream sends its
-// dictionaries again, so three streams are larger than one, and smaller than OTLP.
+// TestLifetime compares one stream for a whole recording of 12 minutes with three streams of about
+// four minutes each, because the exporter replaces a stream after five minutes by default
+// (stef::max_stream_lifetime). Each new stream sends its dictionaries again: three streams need
+// more bytes than one, but fewer than OTLP.
 func TestLifetime(t *testing.T) {
 	const lives = 3
 	bytes := func(f format.Format, batches []otlpfile.Batch) float64 {

@@ -279,8 +279,9 @@ func isRival(f format.Format) bool {
 	return ok
 }
 
-// timedOperations are the operations of a format. The rivals have no native form of their
-// own, and our reader decodes the spans of the reference implementation.
+// timedOperations returns the operations of a format that are timed. Otel Arrow and the
+// reference implementation have no native form of their own. Only our reader can convert
+// the spans of the reference implementation to pdata.
 func timedOperations(f format.Format, signal otlpfile.Signal) []string {
 	switch {
 	case !isRival(f):

@@ -107,8 +107,8 @@ func faster(otlp, other float64) float64 {
 	return otlp / other
 }
 
-// stepsOf measures the steps of formats, in milliseconds per message. The
-// spreads cover all measurements.
+// stepsOf returns the times of the steps of each format, in milliseconds per message.
+// spreads has the spread of each measurement.
 func stepsOf(c *Context, b *batches, formats []format.Format) (all []map[string]float64, spreads []float64, err error) {
 	var ops []measure.Op
 	const perFormat = 8

@@ -76,9 +76,10 @@ func way(c transport.Config) string {
 // patience is the time limit of a run. A run that exceeds it counts as blocked.
 const patience = 5 * time.Minute
 
-// longTrip is the shortest round trip with laps: a run sends the batches several times, with new
-// ids and times, and lasts for several round trips. Without laps, the wait for the last answers
-// would dominate. All batches together are larger than the compression window of STEF.
+// longTrip is the shortest round trip at which a run sends the batches several times (laps),
+// each time with new ids and times. So the run lasts for several round trips. Otherwise the wait
+// for the last answers would dominate. The batches exceed the compression window of STEF, so a
+// lap does not compress better than the lap before.
 const longTrip = 20 * time.Millisecond
 
 // lasting returns the duration of a run, or 0 to send each batch once.

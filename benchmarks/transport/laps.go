@@ -62,8 +62,8 @@ func laps(batches []otlpfile.Batch, c Config) source {
 	}
 }
 
-// duration returns the time from the first to the last item, and a second for
-// the time between two laps.
+// duration returns the time from the first to the last item, plus a second between two
+// laps.
 func duration(batches []otlpfile.Batch) time.Duration {
 	var first, last pcommon.Timestamp
 	for _, b := range batches {
