@@ -136,8 +136,8 @@ func (c *command) flagMeant(flags *flag.FlagSet, err error) string {
 	return ""
 }
 
-// named looks for a flag for the output in args, such as -o FILE. It puts FILE in place of x.stef
-// into the advice.
+// named returns the advice with the name of the output in args instead of x.stef: FILE, if args
+// has a flag for the output such as -o FILE.
 func named(advice string, args []string) string {
 	for i, arg := range args {
 		name, value, ok := strings.Cut(arg, "=")
@@ -189,8 +189,8 @@ func write(w io.Writer, text string) error {
 	return err
 }
 
-// standardInput returns the end of the error for a missing argument. It says that - is standard
-// input, if this argument may be -.
+// standardInput returns the end of the error for the missing argument name. If this argument
+// may be "-", the text says that "-" is standard input.
 func standardInput(name string) string {
 	if name == "FILE" || name == "IN" {
 		return "; - is standard input"
@@ -214,8 +214,9 @@ func (o *opener) oneFile(command string, args []string) error {
 	return notFolder(args[0])
 }
 
-// notFolder refuses a folder as the only input of a command. The error of file.Open suggests a pattern,
-// which can match several files: the second one would be the output of repair.
+// notFolder refuses a folder as the only input of a command. The error of file.Open would suggest a
+// pattern such as folder/*.stef. If it matches two files, repair would use the second file as its
+// output.
 func notFolder(name string) error {
 	if info, err := os.Stat(name); name != "-" && err == nil && info.IsDir() {
 		return &file.Error{Name: name, Err: errors.New("is a folder; name one file in it")}

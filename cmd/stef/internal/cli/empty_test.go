@@ -21,8 +21,8 @@ import (
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
-// Empty inputs are treated the same in all formats: of several inputs they are left out, and a single
-// one is an error unless it is OTLP and its signal is known.
+// Empty inputs are treated the same in all formats. If there are several inputs, the empty ones are
+// left out. A single empty input is an error, unless it is OTLP and its signal is known.
 func TestEmptyInputs(t *testing.T) {
 	m := newMistakes(t)
 	var zipped, packed bytes.Buffer

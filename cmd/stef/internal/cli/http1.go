@@ -13,9 +13,9 @@ import (
 	"github.com/otelstef/stef/internal/http1"
 )
 
-// notHTTP1 is the text of the answer to OTLP over HTTP, for a recorder that listens at an
-// address. It names two remedies, because the environment variable has no effect on programs
-// that create their exporter in code.
+// notHTTP1 returns the answer to OTLP over HTTP, for a recorder that listens at an address.
+// It names two remedies: an environment variable, and a change of programs that create their
+// exporter in code, because the variable has no effect on them.
 func notHTTP1(at net.Addr) string {
 	port := ""
 	if tcp, ok := at.(*net.TCPAddr); ok {

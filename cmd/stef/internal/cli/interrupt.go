@@ -34,9 +34,9 @@ func (i *Interrupt) Deliver() bool {
 	return true
 }
 
-// PrintInterrupted prints that an interrupt ended a command that writes a file, and what became of its
-// output. unfinished are the names of the outputs whose temporary files were removed. It prints nothing
-// for other commands.
+// PrintInterrupted prints that an interrupt ended convert or repair, and whether something was
+// written. unfinished are the outputs whose temporary files were removed. For other commands it
+// prints nothing.
 func PrintInterrupted(w io.Writer, args, unfinished []string) {
 	if len(args) == 0 || args[0] != convertCommand.name && args[0] != repairCommand.name {
 		return

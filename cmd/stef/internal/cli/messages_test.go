@@ -153,7 +153,7 @@ func TestMessages(t *testing.T) {
 	require.True(t, bytes.Equal(data, kept))
 
 	// If the stream in a whole message ends too early, the file is damaged, not cut. --skip refuses
-	// it, because it would leave out the later messages.
+	// this file, because it would leave out the later messages.
 	short := messages[1][:len(messages[1])-9]
 	damaged := append(binary.BigEndian.AppendUint32(bytes.Clone(data[:ends[1]]), uint32(len(short))), short...)
 	require.NoError(t, os.WriteFile(in, append(damaged, data[ends[2]:]...), 0o666))

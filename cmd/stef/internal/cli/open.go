@@ -49,8 +49,9 @@ type opener struct {
 
 	roots stream.List
 	only  *stream.Root
-	// announced has the roots of --base about which a warning was printed, because a file
-	// announces its schema. One warning for each root is enough.
+	// announced has the roots of --base about which a warning was printed: --base has no
+	// effect, because a file announces its schema. There is only one warning for each
+	// root.
 	announced map[string]bool
 }
 

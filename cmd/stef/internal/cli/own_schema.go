@@ -168,8 +168,8 @@ func (s *opened) explain(err error) error {
 // assumed reports whether the stream announces no schema, so that --schema or --base may be wrong.
 func (s *opened) assumed() bool { return s.o.schema != "" && s.head != nil && s.head.Wire == nil }
 
-// unusedBase says which arguments of --base have no effect on a file. For a root it names only
-// the first file that announces its schema.
+// unusedBase prints a warning for each --base that has no effect on a file. If several files
+// announce the schema of a root, only the first file causes a warning.
 func (s *opened) unusedBase(w io.Writer) {
 	for _, name := range slices.Sorted(maps.Keys(s.o.base)) {
 		switch {

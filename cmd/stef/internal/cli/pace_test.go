@@ -72,8 +72,8 @@ func TestReplayEndpointGone(t *testing.T) {
 	}
 }
 
-// When a recording ends after --items, replay ends without further attempts, also for the batches
-// that are in flight.
+// When a recording ends after --items, replay ends, too. It does not retry the batches that are
+// in flight.
 func TestReplayRecordingEnded(t *testing.T) {
 	for _, protocol := range []string{"otlp", "stef"} {
 		for _, inFlight := range []string{"1", "4"} {

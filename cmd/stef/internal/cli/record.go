@@ -201,8 +201,8 @@ func listening(err error) error {
 	return err
 }
 
-// maxHandshake is how long a client may take to connect. At the end, gRPC waits for clients that
-// have not completed this.
+// maxHandshake is how long a client may take to connect. When the recording ends, gRPC waits for
+// clients that are still connecting.
 const maxHandshake = 5 * time.Second
 
 // maxClosing bounds the time for the last acknowledgements.

@@ -46,8 +46,8 @@ func TestRepairClaims(t *testing.T) {
 	}
 }
 
-// Each reader can read what repair kept, and what stat reported, also if a changed byte damages only
-// the codes of the compact form. The commands agree on where the damage is.
+// cat, repair and stat agree on whether a stream with a changed byte is damaged, also if only codes
+// of the compact form are damaged. cat can read everything that repair keeps.
 func TestRepairCodes(t *testing.T) {
 	codes := 0
 	for _, recording := range [][]byte{fixtures.Metrics(), fixtures.Traces()} {

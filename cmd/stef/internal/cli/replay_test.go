@@ -160,8 +160,9 @@ func TestReplayOtherProtocol(t *testing.T) {
 	f(": the endpoint does not accept STEF (for OTLP remove --protocol stef); no batch was accepted\n", "--protocol", "stef")
 }
 
-// replay says that an endpoint speaks HTTP/1.1: the port of OTLP over HTTP, or of metrics. If the
-// answer is a text without an HTTP header, replay says that the endpoint does not speak HTTP/2.
+// If the endpoint speaks HTTP/1.1, as the ports of OTLP over HTTP and of metrics do, replay says
+// so. If the answer is a text without an HTTP header, replay says that the endpoint does not
+// speak HTTP/2.
 func TestReplayHTTP(t *testing.T) {
 	_, recorded := folder(t)
 	server := httptest.NewServer(http.NotFoundHandler())

@@ -132,8 +132,8 @@ type ownRecords struct {
 // Unwrap returns the error without the flags.
 func (e *ownRecords) Unwrap() error { return e.error }
 
-// plainText is the text of an error without the names of packages and of otlpfile.ErrSignal, which mean
-// nothing to users of the program.
+// plainText returns the text of an error for users of the program. It removes the names of Go
+// packages, and rewrites the positions in errors of package dynamic.
 func plainText(err error) string {
 	text := err.Error()
 	for _, name := range []string{"otlpfile: ", "stefpdata: ", "stef: ", "annotate: ", "lake: ", "signal: "} {
@@ -201,9 +201,9 @@ var noEnd = map[bool][2]string{
 	false: {"is cut inside a block", "the content of this block is lost"},
 }
 
-// Errors of package dynamic differ from errors of package stef: they write the frame after
-// the offset, and name the part of a frame in which a cut stream ends. message rewrites such
-// errors with these patterns.
+// Errors of package dynamic differ from errors of package stef: the offset precedes the
+// frame, and the error of a cut stream names the part of a frame in which the stream ends.
+// plainText and unended rewrite such errors with these patterns.
 var (
 	frameLast = regexp.MustCompile(`offset (\d+), frame (\d+)`)
 	nextPart  = regexp.MustCompile(`(frame) (\d+) at offset (\d+): (?:corrupt stream: the stream ends inside it|zstd|gzip): unexpected EOF` +

@@ -66,8 +66,9 @@ func (m *merged) output(env *Env, more string) {
 	asRequests(env.Stderr, m.out.Name, m.out.Written(), m.res, m.plain)
 }
 
-// contentOfAll returns how many bytes of the inputs were converted. Conversions of the same inputs to
-// different signals convert different parts of a cut input.
+// contentOfAll returns how many bytes of the inputs were converted. An input that was converted
+// once for each signal counts once, with its largest converted part: these parts differ if it is
+// cut.
 func contentOfAll(all ...*merged) (n int64) {
 	for i := range all[0].content {
 		most := int64(0)

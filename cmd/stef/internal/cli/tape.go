@@ -48,9 +48,10 @@ func newTape(name string, s otlpfile.Signal, force bool) (*tape, error) {
 	return t, nil
 }
 
-// createOrKeep opens a file for writing and keeps its content. Without force, it refuses a regular
-// file that exists: another program created it after the recording began. createOrKeep does not open
-// the file for reading: the recorder would be a reader of a pipe, and writes to it would not fail.
+// createOrKeep opens a file for writing and keeps its content. Without force, it refuses an
+// existing regular file: another program created it after the recording began. It does not open the
+// file for reading. Otherwise a pipe would always have a reader, the recorder, and writes would not
+// fail.
 func createOrKeep(name string, force bool) (*os.File, error) {
 	flags := os.O_WRONLY | os.O_CREATE
 	if !force && exists(name) {

@@ -183,8 +183,9 @@ type SkippedSignal struct {
 	Items  uint64
 }
 
-// cut handles the error at the place where the only input is cut. If Skip is set and the input
-// has items before the cut, cut records err in Files and returns true: the conversion succeeds.
+// cut handles err if the input is cut. It returns true if the conversion succeeds without the
+// rest: Skip is set, and the input has items before the cut. In this case it records err in
+// Files.
 func (r *Result) cut(o *Options, err error, items uint64) bool {
 	messages := o.WholeMessages && o.From == STEFParts
 	if !(o.Skip || messages) || items == 0 || !isCut(err) {
@@ -229,8 +230,8 @@ func wholeBytes(err error) (n int64, ok bool) {
 	return 0, false
 }
 
-// wholeFrames returns the number of whole frames among the first begun frames of a stream. err is
-// the error that ended the reader.
+// wholeFrames returns the number of whole frames of a stream. begun is the number of frames that
+// the reader began, and err is the error that ended the reader.
 func wholeFrames(begun int, err error) int {
 	if at := (*stef.FormatError)(nil); errors.As(err, &at) {
 		return min(begun, at.Frame-1)
@@ -451,8 +452,9 @@ func (o *Options) output() error {
 	return nil
 }
 
-// notWritten refuses names of formats and compressions that this tool does not write. first is a
-// format of the first step to CSV; %s is the name without its end.
+// notWritten returns an error for names of formats and compressions that this tool does not
+// write. For CSV and TSV, the error begins with first, where %s stands for the name without its
+// end.
 func notWritten(name, first string) error {
 	name = unpackedName(name)
 	for _, end := range []string{".feather", ".ipc"} {

@@ -201,8 +201,8 @@ func runAll(open func(i int) (in *file.Input, ok bool, err error), out io.Writer
 		c.res.PartsOut = s.Batches()
 		c.res.EmptyColumns, c.res.Losses, c.res.InOTLP = s.EmptyColumns(), nonzero(c.empty, emptyLoss, c.res.unknown, unknownLoss), s.InOTLP()
 	}
-	// Messages that were written keep their empty containers, but messages without items are not
-	// written.
+	// Written messages keep their containers without items. A message without any items is not
+	// written, so only the containers of such messages are lost.
 	if c.res.To.otlp() {
 		if c.res.To != OTLPJSON { // protobuf is copied, with its unknown fields
 			c.res.unknown = 0

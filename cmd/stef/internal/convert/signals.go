@@ -39,8 +39,8 @@ var conversions = map[otlpfile.Signal]conversion{
 type conversion struct {
 	// recode copies the records of one stream to another.
 	recode recoder
-	// ofBytes starts a stream that batches are written to in their order, and toBytes
-	// reads a stream into batches.
+	// ofBytes creates an encoder that writes batches to a stream and keeps their order.
+	// toBytes creates a decoder that reads a stream in batches.
 	ofBytes bytesEncoder
 	toBytes bytesDecoder
 }

@@ -16,9 +16,9 @@ import (
 // maxEach bounds a message that is compressed alone, before and after decompression.
 const maxEach = 256 << 20
 
-// eachPacked reports whether a file that begins with head has messages that are
-// compressed alone with zstd, each after its length in 4 bytes, as the Collector's file
-// exporter writes them with compression: zstd.
+// eachPacked reports whether head is the beginning of a file whose messages are
+// compressed alone with zstd. The length of each message precedes it in 4 bytes. The
+// Collector's file exporter writes such files with compression: zstd.
 func eachPacked(head []byte) bool {
 	return len(head) == 8 && bytes.HasPrefix(head[4:], zstdMagic) && binary.BigEndian.Uint32(head) <= maxEach
 }
