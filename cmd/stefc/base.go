@@ -21,10 +21,10 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// warnOfBases warns if a root of the code in the folder was generated with a -base and the new
-// code has another base: the flag was most likely forgotten. It also warns if the code was
-// generated without -base, and the new code has the -base of an earlier version. old is the
-// schema of the code in the folder. now is the schema of files, which are the new code.
+// warnOfBases warns about a root whose -base was most likely forgotten: the code in the folder
+// was generated with a -base, and the new code has another base. It also warns about a -base
+// for a root whose code in the folder was generated without one. old is the schema of the code
+// in the folder. now is the schema of files, which are the new code.
 func warnOfBases(stderr io.Writer, path, dir string, old, now *schema.Schema, files []stefgen.File) {
 	was, is := basesOf(dir), map[string]schema.WireSchema{}
 	for _, f := range files {
@@ -55,9 +55,9 @@ func warnOfBases(stderr io.Writer, path, dir string, old, now *schema.Schema, fi
 	}
 }
 
-// meantRoot returns what to write if a -base has an unknown name, as the end of a message: the
-// root whose name differs only in case, the renamed root that had this name in the code in the
-// folder, or else all roots of s.
+// meantRoot returns advice for a -base with an unknown name, as the end of a message. It names
+// the root that differs from name only in case, or the root that was renamed from name, or
+// else all roots of s.
 func meantRoot(dir string, s *schema.Schema, name string) string {
 	var names []string
 	for _, r := range s.Roots() {

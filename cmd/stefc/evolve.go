@@ -39,8 +39,8 @@ func renamedRoot(old, now *schema.Schema) renaming {
 	return renaming{was, is}
 }
 
-// warn warns if a root has another name: files stay readable, but gRPC sends the name. A
-// removed root is a finding instead.
+// warn prints a warning about a renamed root: files stay readable, but gRPC sends the
+// name. A removed root is reported as a finding instead.
 func (r renaming) warn(stderr io.Writer, path string) {
 	if r == (renaming{}) {
 		return

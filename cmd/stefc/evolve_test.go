@@ -282,8 +282,9 @@ func TestRunAgainstRenamedBesideRemoved(t *testing.T) {
 	require.Contains(t, stderr, "the root Event is Happening now")
 }
 
-// TestRunWarnsOfNewEnums: in older records, a new field of an enum type has the value 0, which no
-// writer wrote. stefc warns once if it compares with two schemas, and not for a first version.
+// TestRunWarnsOfNewEnums: a new field of an enum type reads as 0 from older records, although no
+// writer wrote this value. stefc warns only once, even if it compares with the code in the folder
+// and with -against. It does not warn about the first version of a schema.
 func TestRunWarnsOfNewEnums(t *testing.T) {
 	const old = "package a\nstruct A root { X bool M Mode By By }\nstruct By { Name string }\nenum Mode { Fast = 0 Slow = 1 }\nenum Other { Unspecified = 0 Z = 1 }\n"
 	_, code, stderr := stefc(t, old, "-out", "gen", "shop.stef")

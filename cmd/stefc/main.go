@@ -160,7 +160,7 @@ func generate(path string, o settings, stderr io.Writer) int {
 	if form != nil {
 		now = schema.Extend(s, form.schema)
 	}
-	// Compare before the check of -base, because its message about a moved field has only
+	// Compare before -base is checked: the error of -base about a moved field has only
 	// numbers.
 	var told renaming
 	var older *schema.Schema
@@ -343,10 +343,10 @@ func parse(path string, stderr io.Writer) (*schema.Schema, []byte, int) {
 	return s, src, 0
 }
 
-// parseMain reads the schema to generate code from, and checks the form, if it is not
-// nil. It prints warnings that contain none of the texts of -ignore, and returns what to print
-// below all warnings. old is the code in the folder, or nil. On failure it reports the error and
-// returns the exit code.
+// parseMain reads the schema to generate code from, and checks the form, if it is not nil. It
+// prints the warnings, except those that contain a text of -ignore. hint is the line to print
+// below all warnings, or "". old is the code in the folder, or nil. On failure it reports the
+// error and returns the exit code.
 func parseMain(path string, src []byte, form *formFile, old *generated, o settings, stderr io.Writer) (s *schema.Schema, hint string, code int) {
 	s, warnings, err := idl.ParseWithWarnings(path, src)
 	if err == nil && len(s.Roots()) == 0 {

@@ -39,9 +39,9 @@ var vetted = []string{
 	"GobDecode", "GobEncode", "MarshalXML", "ReadByte", "ReadRune", "UnmarshalXML", "UnreadByte", "UnreadRune", "WriteByte",
 }
 
-// methodNames warns of fields whose getter has another name, or a name with a meaning in Go.
-// String() compiles for a field String, but prints the whole record: users would not notice the
-// mistake.
+// methodNames warns of fields whose getter does not have the name of the field, or has a name
+// for which go vet expects another signature. Without the warning, users may call String() to
+// get the field String: this compiles, but prints the whole record.
 func methodNames(path string, s *schema.Schema) (list idl.Diagnostics) {
 	for _, st := range s.Structs {
 		for _, f := range st.Fields {

@@ -84,8 +84,8 @@ shop.stef:12:24: warning: value UTF8TEXT of enum HTTP2 is the constant HTTP2UTF8
 	_, _, stderr = stefc(t, "package a\nstruct R root { über_é bool }\n", "-check", "shop.stef")
 	require.Contains(t, stderr, "field über_é has the setter SetÜber_é in Go; names are in MixedCaps, write ÜberÉ\n")
 
-	// All values of a large enum are named, up to a limit. If each value were compared with all others,
-	// an enum of 20,000 values would take minutes.
+	// Each value of a large enum causes a warning, up to a limit. If each value were compared with
+	// all others, an enum of 20,000 values would take minutes.
 	for n, named := range map[int]int{30: 30, 20_000: maxWarnings} {
 		var many strings.Builder
 		for i := range n {

@@ -56,8 +56,8 @@ func report(stderr io.Writer, path string, src []byte, err error) {
 	render(stderr, list, src)
 }
 
-// maxShown is the maximum number of errors that are printed, and maxWarnings that of warnings. The
-// values of an enum mostly have the same style, so there may be many warnings about their names.
+// maxShown bounds the number of printed errors, and maxWarnings the number of printed warnings.
+// The values of an enum mostly have the same style, so one enum can cause many warnings.
 const (
 	maxShown    = 10
 	maxWarnings = 50
