@@ -36,9 +36,9 @@ type Keys struct {
 	// Sections are the parts of the configuration. One of them must be the whole
 	// configuration.
 	Sections []Section
-	// Hints maps the paths of likely mistakes to advice on what to write instead. If a section
-	// has no key enabled, the hint for this key also applies to a section that is set to true
-	// or false. The hint for a key of Choices is further advice about a text that is not valid.
+	// Hints maps the paths of likely mistakes to advice on what to write instead. For a section
+	// without a key enabled, the hint for this key also applies if the section is set to true
+	// or false. The hint for a key of Choices is added to the error about an invalid text.
 	Hints map[string]string
 	// Choices maps the paths of keys to the texts that are valid there, such as "a, b or c".
 	Choices map[string]string
@@ -144,9 +144,10 @@ func unknownKey(hints map[string]string, sections []Section, in Section, key str
 // maxAlternatives is the largest number of keys that a message suggests.
 const maxAlternatives = 2
 
-// elsewhere returns the paths of keys with the given name: in the sections below path (none if
-// path is the top level), and in all sections. It returns nil instead of more than
-// maxAlternatives paths, and nil for the key enabled, whose meaning differs between sections.
+// elsewhere returns the paths of the keys with the given name in other sections. below has
+// those in the sections below path, and none if path is the top level. all has those in all
+// sections. A list with more than maxAlternatives paths is nil. Both lists are nil for the key
+// enabled, because its meaning differs between sections.
 func elsewhere(sections []Section, path, key string) (below, all []string) {
 	every("", rootOf(sections), func(section string, keys []string) {
 		if section == path || key == "enabled" || !slices.Contains(keys, key) {

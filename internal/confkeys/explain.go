@@ -32,8 +32,9 @@ func explain(err error, conf map[string]any, hints, choices map[string]string, s
 	return errors.Join(errs...)
 }
 
-// durations returns an error for every text that is not a valid duration, and for every number
-// from 1 on that is less than a second as nanoseconds: most likely its unit is missing.
+// durations returns an error for every text that is not a valid duration, and for every
+// positive number below 1,000,000,000. The Collector reads such a number as nanoseconds, but
+// most likely its unit is missing.
 func durations(conf map[string]any, sections []Section) []error {
 	var errs []error
 	walk("", rootOf(sections), conf, func(f entry) {

@@ -58,9 +58,9 @@ func TestMain(m *testing.M) {
 // honestPause is the time from an acknowledgement to the next batch of the honest client.
 const honestPause = 10 * time.Millisecond
 
-// sendHonestly sends a batch honestPause after each acknowledgement, and prints the time until each
-// batch is acknowledged. Like an exporter it uses one stream, and opens a new stream when the
-// Collector ends the old one.
+// sendHonestly sends batches. It waits for the acknowledgement of each batch, prints how long this
+// took, and pauses for honestPause. Like an exporter it uses one stream, and opens a new stream
+// when the Collector ends the old one.
 func sendHonestly(address string) error {
 	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
@@ -73,8 +73,9 @@ func sendHonestly(address string) error {
 	return errors.Join(err, conn.Close())
 }
 
-// sendOnStream sends batches until the Collector ends the stream. The latency of the first batch
-// counts from began. sendOnStream returns the time at which the unacknowledged batch began.
+// sendOnStream sends batches until the Collector ends the stream. began is the time from which
+// the latency of the first batch counts. sendOnStream returns this time for the first batch of
+// the next stream.
 func sendOnStream(client *stefgrpc.Client, began time.Time) (time.Time, error) {
 	stream, err := client.Open(context.Background(), otelstef.MetricsRoot())
 	if err != nil {

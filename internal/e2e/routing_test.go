@@ -104,10 +104,10 @@ func (p *places) arrived(ids []uint64) (n int) {
 	return n
 }
 
-// met returns three figures for the given number of traces from first on: how many traces have
-// all spans at one backend, how many of these traces each backend has, and the largest number of
-// spans of one trace at one backend, averaged over the traces. A span counts at each backend where
-// it arrived.
+// met returns three figures for the given number of traces from first on. met is the number of
+// traces with all spans at one backend, and shares has how many of these each backend has.
+// together is the mean of the largest number of spans that a trace has at one backend. A span
+// counts at each backend where it arrived.
 func (p *places) met(first, traces int) (met int, shares [backends]int, together float64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -279,9 +279,9 @@ func TestRealFilesOfTheReference(t *testing.T) {
 	})
 }
 
-// TestRandom writes random records in the published schema, which the reference
-// implementation reads and writes again. Records with more than three levels are omitted: when
-// the reference copies a record, it loses maps inside attributes of dictionary structs.
+// TestRandom writes random records in the published schema. The reference implementation reads
+// them and writes them again. Records with more than three levels are omitted: when the
+// reference copies a record, it loses maps inside attributes of dictionary structs.
 func TestRandom(t *testing.T) {
 	for name, r := range map[string]root{"metrics": metrics, "spans": spans} {
 		t.Run(name, func(t *testing.T) {

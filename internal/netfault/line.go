@@ -286,9 +286,9 @@ func (l *line) finish(err error) {
 	l.wakeEnds()
 }
 
-// ended reports whether the end of the stream has arrived. As with TCP, an end notices only then
-// that its peer has closed the connection. Its writes and its reads notice this at the same time:
-// programs do not expect a connection where writes fail while reads still wait.
+// ended reports whether the end of the stream has arrived. As with TCP, the other end of the
+// connection does not notice the close before this. Its reads and writes fail from the same time
+// on, because programs do not expect that writes fail while reads still wait.
 func (l *line) ended() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -27,9 +27,9 @@ type Link struct {
 	// unlimited.
 	BytesPerSecond int64
 	// Window bounds the bytes of one direction of one connection that are written
-	// and not yet read; writers wait at the bound. 0 is DefaultWindow. On a link
-	// with a rate, the bound is also at most the bytes that the rate delivers in the
-	// delay of the direction plus 50 ms, or 64 KiB if this is more.
+	// and not yet read; writers wait at the bound. 0 is DefaultWindow. A link with a
+	// rate has a second bound: the bytes that the rate delivers in the delay of the
+	// direction plus 50 ms, but at least 64 KiB.
 	Window int
 	// Seed is the seed of all random values.
 	Seed uint64

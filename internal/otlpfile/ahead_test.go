@@ -19,8 +19,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// read returns the batches of a file as OTLP and the error that ends them. skipped is the
-// sum of what Skipped returns after each call of Next.
+// read returns the batches of a file as OTLP, and the error or io.EOF that follows them.
+// skipped is the sum of what Skipped returns after each call of Next.
 func read(src io.Reader, format otlpfile.Format, signal otlpfile.Signal, opts ...otlpfile.ReaderOption) (all [][]byte, skipped uint64, err error) {
 	r, err := otlpfile.Open(src, format, signal, opts...)
 	if err != nil {

@@ -85,8 +85,9 @@ func (b Batch) JSON() ([]byte, error) {
 	return nil, fmt.Errorf("%w of the batch is not set", ErrSignal)
 }
 
-// Unmarshal builds a batch from a protobuf message and keeps the message. It reads the message as a request,
-// which has the same fields: pdata moves the scopes of old senders to their place only in requests.
+// Unmarshal builds a batch from a protobuf message and keeps the message. It reads the message as
+// an export request, which has the same fields. Only in requests, pdata finds the scopes of old
+// senders, see oldScopes.
 func Unmarshal(s Signal, otlp []byte) (Batch, error) {
 	b := Batch{Signal: s, OTLP: otlp}
 	switch s {

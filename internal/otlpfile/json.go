@@ -136,8 +136,8 @@ func (d *jsonDecoder) object(p *piece) error {
 // errEndless is the error of a message that has no end although the file goes on.
 var errEndless = corrupt("the message is cut or damaged: it has no end, and later lines begin other messages")
 
-// endless sets p.oneLine and returns true if the line after the one that begins the message seems to
-// begin another message.
+// endless reports whether the second line of a message seems to begin another message. If so, it
+// sets p.oneLine.
 func endless(p *piece) bool {
 	_, next, ok := bytes.Cut(p.buf, []byte("\n"))
 	if ok = ok && bytes.HasPrefix(next, []byte("{")); ok {
@@ -398,8 +398,8 @@ func numberAt(text []byte, number, cause string) error {
 	return corrupt("%s", cause)
 }
 
-// fieldAt returns the innermost field of a valid message whose name ends before offset at and whose object ends
-// after it, and the offset of its value.
+// fieldAt returns the name of the field at an offset of a valid message, and the offset of its
+// value. It is the last field that begins before this offset in the innermost object around it.
 func fieldAt(text []byte, at int) (name string, value int) {
 	type field struct {
 		name  string

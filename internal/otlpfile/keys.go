@@ -10,9 +10,9 @@ import (
 	"strings"
 )
 
-// UnknownField is a field of JSON that OTLP does not have. Reading ignores it, as the
-// protocol requires, so its content is lost. An UnknownField with the message ProfilesData counts messages with
-// profiles, of JSON or of parts, that were skipped, see WithOtherSignals.
+// UnknownField is a field of JSON that OTLP does not have. Readers ignore it, as the protocol
+// requires, so its content is lost. If Message is ProfilesData, Objects counts the skipped messages
+// with profiles, of JSON or of parts: see WithOtherSignals.
 type UnknownField struct {
 	Message string // such as Span
 	Name    string // as in the file, or "" for all fields over MaxUnknownFields
@@ -113,17 +113,17 @@ func isChoice(name []byte) bool {
 	return false
 }
 
-// findSecond returns an error for the first object of a valid message in JSON that has a field after
-// another one that it excludes. It removes fields of null, as scanKeys does.
+// findSecond returns an error for the first field of a valid message in JSON that follows another
+// field of the same oneof. It removes fields that are null, as scanKeys does.
 func findSecond(s Signal, text []byte) *errAt { return scanKeys(s, text).second }
 
 // findUnknown returns the unknown fields of a valid message in JSON, both inside and outside of
 // the content of signal s.
 func findUnknown(s Signal, text []byte) unknownFields { return scanKeys(s, text).found }
 
-// scanKeys walks through a valid message in JSON. It overwrites the fields of OTLP whose value is null with spaces:
-// protobuf takes such a field as not set, while pdata refuses some of them, and takes others, such as the value of
-// an attribute, as set.
+// scanKeys walks through a valid message in JSON. It overwrites fields of OTLP that are null with
+// spaces. In protobuf such a field is not set, but pdata refuses some of these fields, and sets
+// others, such as the value of an attribute.
 func scanKeys(s Signal, text []byte) *keyScan {
 	k := &keyScan{b: text}
 	root := &jsonKeys{keysOf[s].message, map[string]*jsonKeys{}}
@@ -195,8 +195,9 @@ func (k *keyScan) object(m *jsonKeys) {
 	}
 }
 
-// remove overwrites a field, whose null is next, and a comma beside it with spaces. So the offsets of errors stay.
-// comma is the offset of the comma before the field, or -1 if the field is the first one.
+// remove overwrites a field and a comma beside it with spaces, so that errors keep their offsets.
+// The value of the field is null and comes next. comma is the offset of the comma before the field,
+// or -1 for the first field.
 func (k *keyScan) remove(start, comma int) {
 	k.i += len("null")
 	copy(k.b[start:k.i], bytes.Repeat([]byte(" "), k.i-start))

@@ -128,8 +128,9 @@ func TestSecondFieldInProto(t *testing.T) {
 	}
 }
 
-// The names of isChoice are those of the fields that exclude each other. The sum of a point is no such field, but
-// no other field of a point excludes it.
+// isChoice has exactly the names of the fields that exclude each other. Only sum is ambiguous: the
+// sum of a metric excludes other fields, the sum of a point does not. But a point with a sum has no
+// other field of isChoice.
 func TestChoices(t *testing.T) {
 	seen := map[*shape]bool{}
 	var walk func(s *shape)
@@ -254,8 +255,8 @@ func TestWrongValue(t *testing.T) {
 	}
 }
 
-// Every field of OTLP may be null, as in the JSON of protobuf: it is then not set. An element of a list may not, unless
-// it is a message.
+// Every field of OTLP may be null, as in the JSON of protobuf: the field is then not set. An
+// element of a list may be null only if it is a message.
 func TestNull(t *testing.T) {
 	read := func(signal Signal, content string) Batch {
 		t.Helper()

@@ -19,8 +19,9 @@ func lenField(number uint64, content ...string) string {
 	return string(binary.AppendUvarint(b, uint64(len(value)))) + value
 }
 
-// The scopes in the field of old senders are read if their resource has no others. Their values have the same
-// bound, because pdata recurses into them in any case.
+// Old senders put the scopes of a resource into another field. These scopes are read if the
+// resource has no other scopes. The depth of their values is always bounded, because pdata decodes
+// them in any case.
 func TestOldScopes(t *testing.T) {
 	text := lenField(1, "k") + lenField(2, lenField(1, "v"))
 	deep := lenField(1, "v")

@@ -113,8 +113,8 @@ type piece struct {
 	// signal n.
 	checked bool
 	signals uint8
-	// rescan is set if scanKeys must read valid JSON before pdata does: an object may have several fields of which
-	// OTLP allows one, or a value is null.
+	// rescan is set if scanKeys must read valid JSON before pdata does: an object may have several
+	// fields of a oneof, or a value is null.
 	rescan bool
 	// found is the signal that the content of the message shows. It is SignalUnknown if
 	// the content was not checked, or the message has no items.
@@ -188,9 +188,9 @@ func (r *Reader) guess() error {
 	return nil
 }
 
-// cutAtStart returns the error of a file that is cut before its first whole message and before it
-// names its signal. It returns nil if the file is not such a file. head is the file up to headSize
-// bytes.
+// cutAtStart returns the error of a file that ends before its first whole message and before the
+// name of its signal. It returns nil for other files. head is the beginning of the file, at most
+// headSize bytes.
 func (r *Reader) cutAtStart(head []byte) error {
 	switch {
 	case len(head) == 0 || len(head) >= headSize:
@@ -205,8 +205,8 @@ func (r *Reader) cutAtStart(head []byte) error {
 	return nil
 }
 
-// beginsMessage reports whether head is the beginning of a JSON message, up to the name of its first
-// field at most.
+// beginsMessage reports whether head is the beginning of a JSON message that ends inside or before
+// the name of its first field.
 func beginsMessage(head []byte) bool {
 	rest, ok := bytes.CutPrefix(bytes.TrimSpace(head), []byte("{"))
 	rest = bytes.TrimSpace(rest)

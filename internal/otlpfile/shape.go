@@ -70,8 +70,8 @@ func sub(name string, s *shape) field { return field{name: name, kind: message, 
 
 func leaf(name string, k kind) field { return field{name: name, kind: k} }
 
-// oneOf returns the field as one of those that exclude each other in a message: the oneof of protobuf. pdata
-// keeps the last one.
+// oneOf returns f as a field of a oneof of protobuf: a message may have only one of these fields.
+// If it has several, pdata keeps the last one.
 func oneOf(f field) field {
 	f.choice = true
 	return f

@@ -38,8 +38,8 @@ func check(s Signal, b []byte) (unknown uint64, ft *fault) {
 	return w.unknown, ft
 }
 
-// holdsProfiles reports whether a message is one of profiles: it has the fields of profiles only, and a dictionary,
-// which no other message has.
+// holdsProfiles reports whether a message contains profiles: it has only fields of ProfilesData,
+// and a dictionary, which no other message has.
 func holdsProfiles(b []byte) bool {
 	w := walk{strict: true}
 	if w.message(b, 0, profilesShape, 0, 0) != nil {
@@ -222,8 +222,8 @@ func (w *walk) broken(base, n int) *fault {
 // maxLength prevents int overflow in sums of lengths.
 const maxLength = 1<<31 - 1
 
-// uvarint is binary.Uvarint, but it drops the upper bits of a tenth byte with more
-// than one bit, as protobuf readers do.
+// uvarint is like binary.Uvarint, but if the tenth byte has more than one bit, it drops
+// the upper bits, as protobuf readers do.
 func uvarint(b []byte) (v uint64, n int) {
 	for i, c := range b {
 		if i == 10 {

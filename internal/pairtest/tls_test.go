@@ -123,8 +123,8 @@ func TestTLS(t *testing.T) {
 					require.True(t, s.has("a"))
 					return
 				}
-				// The peer may disconnect before its reason has arrived, and gRPC
-				// waits a second or more before it connects again.
+				// The peer may close the connection before the reason has arrived. Then
+				// gRPC waits a second or more before it connects again.
 				for began := time.Now(); time.Since(began) < time.Minute; err = x.send("a") {
 					if err != nil && strings.Contains(err.Error(), want) {
 						requirePlain(t, err, addr)

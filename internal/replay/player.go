@@ -16,9 +16,9 @@ import (
 	"github.com/otelstef/stef/internal/otlpfile"
 )
 
-// Original is the pace of the recording: a batch is sent when its latest time is due, relative
-// to the earliest time of all sources. A time above MaxGap in which no batch of any source is due
-// takes one second.
+// Original is the pace of the recording: a batch is sent when its latest time is due, relative to
+// the earliest time of all sources. A gap above MaxGap without a batch of any source takes one
+// second.
 const Original = -1
 
 // Source is a recording that can be read several times.
@@ -47,9 +47,10 @@ type Player struct {
 	// require reading the recordings first, Ready is called after the recordings were read without
 	// error. An error of Ready ends Play.
 	Ready func(context.Context) error
-	// Idle, if it is set, is called before a wait of IdleAfter or longer. This is the wait for
-	// the next batch of any source or, if last is true, for the end of the time of the last
-	// batch. Idle is not called while a source sends. It may be called from several goroutines.
+	// Idle, if it is set, is called before a wait of IdleAfter or longer. If last is false, the
+	// wait is for the next batch of any source. If last is true, all batches are sent, and the
+	// time for the last batch has not passed yet, see Pace. Idle is not called while a source
+	// sends. It may be called from several goroutines.
 	Idle func(left time.Duration, last bool)
 	// Length, if it is set and Pace is Original, is called before the first batch. Its argument
 	// is the time that all rounds take.
@@ -61,8 +62,8 @@ type Player struct {
 	// Check, if it is set, is called every CheckEvery in a wait for the next batch. Its context
 	// ends when the batch is due. Check may be called from several goroutines.
 	Check func(context.Context)
-	// Delivered, if it is set, is called when every batch is delivered, before the wait for the
-	// end of the time of the last batch.
+	// Delivered, if it is set, is called when every batch is delivered, even if the time for
+	// the last batch has not passed yet, see Pace.
 	Delivered func()
 }
 

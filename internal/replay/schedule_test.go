@@ -41,8 +41,9 @@ func at(times ...time.Duration) replay.Source {
 	}
 }
 
-// A time after the year 2262, such as time.Time{} in nanoseconds, which programs in Go send for an end that is not
-// set, does not count as a time of the recording: it would be too far away for a shift.
+// Times after the year 2262 do not count as times of the recording, because they are too far away
+// for a shift. Programs in Go send such a time for an end that is not set: time.Time{} in
+// nanoseconds.
 func TestFarTimes(t *testing.T) {
 	far := pcommon.NewTimestampFromTime(time.Time{})
 	source := func() iter.Seq2[otlpfile.Batch, error] {

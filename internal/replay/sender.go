@@ -322,10 +322,10 @@ func (s *Sender) retry(ctx context.Context, send func() (again bool, err error))
 	}
 }
 
-// Connect connects, with the retries of Send. Without Connect, only the first Send shows
-// whether the endpoint can be reached, which may be long after the start. If the endpoint has
-// not answered for some seconds, Connect returns nil without a connection, and Send returns the
-// error if there is one.
+// Connect connects to the endpoint, with the retries of Send. Without Connect, only the first
+// Send shows whether the endpoint can be reached, possibly long after the start. If the
+// endpoint does not answer for some seconds, Connect returns nil, and Send tries again and
+// returns the error.
 func (s *Sender) Connect(ctx context.Context, conn *grpc.ClientConn) error {
 	return s.retry(ctx, func() (bool, error) {
 		answer, stop := context.WithTimeout(ctx, openTimeout)

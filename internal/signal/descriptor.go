@@ -80,8 +80,8 @@ type Writer interface {
 type Decoder[T any] struct {
 	// Decode returns the next batch, which contains at most one frame.
 	Decode func() (T, error)
-	// BatchBytes returns a number of bytes that is not less than the size of the last
-	// batch as OTLP and not less than its memory, as far as these can be estimated.
+	// BatchBytes returns an estimate that is at least the size of the last batch as OTLP,
+	// and at least its memory.
 	BatchBytes func() int
 	// Records returns how many records Decode has returned in batches or reported as bad.
 	Records func() uint64

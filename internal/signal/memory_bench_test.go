@@ -15,9 +15,9 @@ import (
 // The first line of the output of benchmarks names their data.
 var _ = benchdata.Name("recordings of the repository")
 
-// BenchmarkOTLP compares the two steps of the receiver with an OTLP request after it is
-// decompressed: counting the memory that it takes as pdata, and decoding it. An operation is
-// all requests of the recordings of a signal.
+// BenchmarkOTLP compares two steps of the receiver for decompressed OTLP requests: computing
+// the memory that a request needs as pdata, and decoding the request. An operation is all
+// requests of the recordings of a signal.
 func BenchmarkOTLP(b *testing.B) {
 	benchmarkOTLP(b, Traces)
 	benchmarkOTLP(b, Metrics)

@@ -118,7 +118,8 @@ func fold(s string) string { return strings.ToLower(strings.ReplaceAll(s, "_", "
 
 // origins returns the parts of the schema that may be the source of a generated name. For a
 // method these are its type and the members of the type. For other names these are the types
-// whose names are in the generated name, and the members of these types whose constant it is.
+// whose names are in the generated name, and the members whose constant has the generated
+// name.
 func (p *plan) origins(generated string) []origin {
 	typ, method, ok := strings.Cut(generated, ".")
 	if ok {

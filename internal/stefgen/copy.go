@@ -9,9 +9,9 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// copyMethod returns the name of the method with which generated code copies a node. Types that can
-// contain themselves have copyFrom: CopyFrom first checks that no value is part of the other. For
-// each nested value this would cost time that is quadratic in the depth.
+// copyMethod returns the name of the method with which generated code copies a node. For types that
+// can contain themselves it is copyFrom. Their CopyFrom also checks that neither value is part of
+// the other: for nested values, the checks would cost time that is quadratic in the depth.
 func (p *plan) copyMethod(t *schema.Type) string {
 	if t.Kind != schema.KindArray && p.cyclic[key(t)] {
 		return "copyFrom"
@@ -19,8 +19,9 @@ func (p *plan) copyMethod(t *schema.Type) string {
 	return "CopyFrom"
 }
 
-// copyAdded returns the statement that copies src to dst, a node that the call add returns. It does
-// not copy to an array that add returns: the CopyFrom of package list checks, too.
+// copyAdded returns the statement that copies src to the node that the call add returns. For an
+// array it copies to dst, which is this node, because add returns a type of package list, whose
+// CopyFrom checks, too.
 func (p *plan) copyAdded(t *schema.Type, add, dst, src string) string {
 	if t.Kind == schema.KindArray {
 		return fmt.Sprintf("%s\n%s.CopyFrom(%s)", add, dst, src)
@@ -29,7 +30,8 @@ func (p *plan) copyAdded(t *schema.Type, add, dst, src string) string {
 }
 
 // printCopyFrom prints the end of the comment of CopyFrom, and the beginning of the method that
-// copies. For a type that can contain itself that is copyFrom, and it prints all of CopyFrom.
+// copies. This is CopyFrom, or copyFrom for a type that can contain itself. For such a type it
+// also prints all of CopyFrom.
 func (p *plan) printCopyFrom(pr *printer, t *schema.Type, recv string) {
 	cyclic := p.cyclic[key(t)]
 	pr.If(cyclic, "// It panics if one of the values is part of the other: copy src to a new value first.")

@@ -194,8 +194,9 @@ func (p *plan) printMasks(pr *printer, fields []*field) {
 	pr.P("s.node.SetModified(mask | %s)", presenceMarks(fields, "was^s.present"))
 }
 
-// presenceMarks returns an expression for the marks of optional fields. presence is the expression
-// of a mask: only fields whose bit is set in it are marked. Neighbouring fields share a shift.
+// presenceMarks returns an expression that converts presence, the expression of a presence mask,
+// to a modified mask: each bit moves to the place of its field among all fields. Neighbouring
+// fields share a shift.
 func presenceMarks(fields []*field, presence string) string {
 	var shifts []int
 	present := map[int][]string{}

@@ -17,8 +17,8 @@ func getter(f *field) string {
 }
 
 // Renamed returns the name of the getter of a field, or "" if the getter has the name of the field.
-// String prints a value. With a method Error or GoString of type string, package fmt would print
-// only this field, and the value could be passed as an error.
+// The method String prints the whole value. With a method Error or GoString of type string, package
+// fmt would print only this field, and with Error the value could be passed as an error.
 func Renamed(name string, kind schema.Kind) string {
 	switch {
 	case name == "String":

@@ -105,8 +105,8 @@ func classify(ran []*function) error {
 	return nil
 }
 
-// records reports whether a function has the class accessor: it is a method of a generated
-// record or of a list, or it sets a field of pdata.
+// records reports whether a function is of the class accessor: a method of a generated
+// record or of a list, or a function that sets a field of pdata.
 func records(f *function) bool {
 	generated := strings.HasSuffix(f.file, ".stef.go") && !strings.HasSuffix(f.file, "_codec.stef.go")
 	return generated && !strings.Contains(f.name, "Writer.") && !strings.Contains(f.name, "Reader.") ||

@@ -81,8 +81,8 @@ func TestCopiesOfBytesCount(t *testing.T) {
 	require.Less(t, r.Stats().AddedBytes, int64(128<<20))
 }
 
-// TestInitialValuesCount reads lists whose elements are initial. Each element has dictionary
-// structs, which are separate objects. They count against the memory of the record. If a list
+// TestInitialValuesCount reads lists with many initial elements. The dictionary structs of
+// each element are separate objects, and count against the memory of the record. If a list
 // shrinks and grows again, its new elements count as added memory again.
 func TestInitialValuesCount(t *testing.T) {
 	const count = 200_000 // 15 MB without the dictionary structs

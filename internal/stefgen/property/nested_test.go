@@ -131,8 +131,8 @@ func grow(r *rand.Rand, t tree, depth int) (all []tree) {
 	return all
 }
 
-// Copies between the trees of two records give the same as copies by way of a new value, if neither
-// tree is part of the other.
+// A copy between two trees has the same result as a copy by way of a new value, unless one tree is
+// part of the other. The trees are in one record or in two.
 func TestCopyBetweenParts(t *testing.T) {
 	counts := map[string]int{}
 	for seed := range uint64(3000) {
