@@ -18,9 +18,9 @@ import (
 	"github.com/otelstef/stef/benchmarks/study"
 )
 
-// BenchmarkGuard is the benchmark that make guard compares: the operations of
-// STEF in natural batches, with the bytes of the stream. OTLP shows the state
-// of the machine: its code is the same on both sides unless pdata changed.
+// BenchmarkGuard is the benchmark that make guard compares: the operations of STEF in the
+// batches that the programs sent, and the bytes of the stream. OTLP shows the state of
+// the machine: its code is the same on both sides unless pdata changed.
 func BenchmarkGuard(b *testing.B) {
 	for _, ref := range dataset.FirstOf(dataset.Refs(b)) {
 		set := ref.Load(b)

@@ -16,8 +16,8 @@ import (
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
-// BenchmarkWindow measures bytes, time and memory of a stream of natural batches for each level
-// and window. The defaults are based on its results. The time covers reading and writing
+// BenchmarkWindow measures bytes, time and memory of a stream of the recorded batches for each
+// level and window. The defaults are based on its results. The time covers reading and writing
 // records, so compare it with level=none.
 func BenchmarkWindow(b *testing.B) {
 	for _, set := range metricSets(b) {

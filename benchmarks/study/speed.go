@@ -169,7 +169,8 @@ func speed(c *Context) (*Outcome, error) {
 }
 
 // speedBatches returns the batches in which a set is timed. A quick report times the published
-// sets of metrics as one batch, as the proposal does, and all other sets in natural batches.
+// sets of metrics as one batch, as the proposal does. All other sets are timed in natural
+// batches: the requests that the program sent.
 func (c *Context) speedBatches(set *dataset.Set) []*batches {
 	switch {
 	case len(set.Parts) == 1:

@@ -95,8 +95,8 @@ func TestOneContext(t *testing.T) {
 	}
 }
 
-// TestSpeedBatches checks the batches in which speed times a set: a user's own metrics in natural
-// batches, published metrics as one batch.
+// TestSpeedBatches checks the batches in which speed times a set: a user's own metrics in the
+// batches of the recording, published metrics as one batch.
 func TestSpeedBatches(t *testing.T) {
 	published := dataset.Bundled()[0].First(3).Load(t)
 	require.Equal(t, otlpfile.Metrics, published.Signal)
