@@ -15,8 +15,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Compression is the compression of messages. Own is the compression that a format has itself.
-// For the others, all formats use the same library.
+// Compression is the compression of messages. Own is the compression of the format itself. All
+// formats use the same library for each other compression.
 type Compression string
 
 // None, Gzip and Zstd are the compressions of gRPC and HTTP: each message is compressed

@@ -76,8 +76,8 @@ func All() []Format {
 	return []Format{OTLP(), OTLPJSON(), STEF(Ordered), STEF(Sorted), STEFFull(Sorted), Parquet(Ordered), Parquet(Sorted), Arrow()}
 }
 
-// For returns All, Otel Arrow and, if it supports the signal, the reference
-// implementation of STEF.
+// For returns All and Otel Arrow, and the reference implementation of STEF if it supports
+// the signal.
 func For(signal otlpfile.Signal) []Format {
 	all := append(All(), OtelArrow())
 	for _, order := range []Order{Ordered, Sorted} {

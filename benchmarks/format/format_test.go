@@ -38,8 +38,8 @@ func TestFormats(t *testing.T) {
 	}
 }
 
-// TestShipped checks that STEF, in the order that the exporter selects for the signal, produces
-// the bytes of an exporter with default settings.
+// TestShipped checks that format STEF produces the same bytes as an exporter with default
+// settings. The format has the order that the exporter selects for the signal.
 func TestShipped(t *testing.T) {
 	sent := func(f Format, set *dataset.Set) (all [][]byte) {
 		t.Helper()

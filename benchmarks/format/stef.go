@@ -152,8 +152,8 @@ type stefEncoder[N any] struct {
 	// sent is set after the first message. Before it, out holds only the headers,
 	// which are sent with this message.
 	sent bool
-	// full encodes prepared records if the format is compact: the benchmark prepares and
-	// writes records in the full schema.
+	// full encodes the prepared records of a compact format, because they are in the full
+	// schema.
 	full Encoder
 }
 

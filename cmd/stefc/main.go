@@ -369,8 +369,8 @@ func parseMain(path string, src []byte, form *formFile, old *generated, o settin
 		warnings = append(warnings, methodNames(path, s)...)
 		warnings = append(warnings, otherCase(path, s)...)
 		byLine(warnings)
-		// If the schema has errors, which compile reports, it must change first: whether another
-		// implementation can use it does not matter yet.
+		// If the schema has errors, which compile reports, it must change first. Until then, it
+		// does not matter whether another implementation can use it.
 		if stefgen.Check(s, stefgen.Options{Package: o.pkg}) != nil {
 			warnings = slices.DeleteFunc(warnings, aboutReference)
 		}

@@ -54,8 +54,8 @@ func (k *Keys) Read(conf map[string]any, unmarshal func() error) error {
 		}
 		return explain(err, conf, k.Hints, k.Choices, k.Sections...)
 	}
-	// explain also finds mistakes in other sections. It repeats some mistakes of err, perhaps
-	// with other advice after the colon.
+	// explain also finds mistakes in other sections. Omit the mistakes that err already has:
+	// explain may give other advice for them after the colon.
 	lines := strings.Split(err.Error(), "\n")
 	for line := range strings.SplitSeq(explain(err, conf, k.Hints, k.Choices, k.Sections...).Error(), "\n") {
 		what, _, _ := strings.Cut(line, ": ")

@@ -13,9 +13,9 @@ import (
 	"time"
 )
 
-// Between returns an error for a number outside of a range. hint is further advice,
-// or "". The message does not name a limit that exists only to keep sums within an int. It names
-// the unit of sizes, because a number that is too large is often in bytes.
+// Between returns an error for a number outside of a range. hint is further advice, or "". If
+// most is so large that it only keeps sums within an int, the message does not name it. For
+// sizes the message names the unit, because a number that is too large is often in bytes.
 func Between(key string, value, least, most int, hint string) error {
 	if value >= least && value <= most {
 		return nil

@@ -38,8 +38,8 @@ func binary(t *testing.T) string {
 
 func long() bool { return os.Getenv("STEF_LONG") != "" }
 
-// given has the ports that freePort returned, because the system may return an unused port
-// twice.
+// given has the ports that freePort has returned. The system may return an unused port
+// twice, but freePort returns it only once.
 var given sync.Map
 
 // freePort returns an unused port of the loopback interface, a new one each time.

@@ -128,10 +128,10 @@ func TestExamples(t *testing.T) {
 	})
 }
 
-// batchesBeforeKept returns the pipelines of a configuration that lose acknowledged data when
-// the Collector is killed: their batch processor acknowledges data and holds it in memory,
-// although their exporter alone would not lose it. Such an exporter has its queue on disk, or
-// has no queue, so that senders wait for the backend.
+// batchesBeforeKept returns the pipelines that lose acknowledged data when the Collector is
+// killed, because their batch processor holds this data in memory. It considers only
+// exporters that would not lose the data: their queue is on disk, or they have no queue, so
+// that senders wait for the backend.
 func batchesBeforeKept(t *testing.T, text []byte) (found []string) {
 	t.Helper()
 	retrieved, err := confmap.NewRetrievedFromYAML(text)

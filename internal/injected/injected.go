@@ -12,7 +12,7 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// Signal is the attribute with which the Collector says for which signal it created a
+// Signal is the attribute that names the signal for which the Collector created a
 // component. The Collector adds it to log lines, and to the scopes of spans and metrics.
 const Signal = "otelcol.signal"
 

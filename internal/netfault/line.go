@@ -128,8 +128,8 @@ func (l *line) ownAlarm() alarm {
 }
 
 // take moves the bytes that may be read now to p. If there are no such bytes, next is the time to
-// check again; next is zero if neither bytes nor the end of the stream are in flight, or if the
-// line is stalled.
+// check again. It is zero if the line is stalled, or if nothing is in flight: neither bytes nor
+// the end of the stream.
 func (l *line) take(p []byte) (n int, next time.Time, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -176,8 +176,7 @@ func (w *walk) value(b []byte, base, size int, wire uint64, s *shape, f field, l
 }
 
 // isControl reports whether a character is rare in texts but common in the bytes of messages.
-// If a text has such a character, the field is probably a message: the content has another
-// signal.
+// A text with such a character is probably a message, so the content has another signal.
 func isControl(r rune) bool { return r < ' ' && r != '\t' && r != '\n' && r != '\r' }
 
 // extent returns the size of a field's value and the size of the length before

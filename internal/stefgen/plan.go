@@ -52,8 +52,8 @@ type plan struct {
 	absent map[string]bool
 }
 
-// Check returns the joined errors, of type *Error, with which Generate refuses the schema. It does
-// not find names that clash in the code.
+// Check returns the errors with which Generate refuses the schema: joined errors of type *Error.
+// It does not find names that clash in the code.
 func Check(s *schema.Schema, options Options) error {
 	_, err := newPlan(s, options)
 	return err

@@ -38,8 +38,8 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 )
 
-// given has the addresses that freeAddress returned, because the system may return an unused
-// port twice.
+// given has the addresses that freeAddress has returned. The system may return an unused
+// port twice, but freeAddress returns it only once.
 var given sync.Map
 
 // freeAddress returns an unused address, a new one each time.

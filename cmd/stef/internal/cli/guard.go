@@ -18,8 +18,8 @@ import (
 	"github.com/otelstef/stef/cmd/stef/internal/file"
 )
 
-// guard refuses to replace an existing file. It refuses only when the first byte is
-// written, because errors of the inputs must be reported first. A nil refusal allows everything.
+// guard refuses to replace an existing file. It refuses only when the first byte is written,
+// because errors of the inputs must be reported first. If refusal is nil, it refuses nothing.
 type guard struct {
 	w       io.Writer
 	refusal error

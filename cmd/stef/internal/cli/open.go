@@ -36,8 +36,8 @@ type opener struct {
 	base   baseFlag
 	memory uint
 	depth  uint
-	// otlp makes the opener also open OTLP files, as the stream that convert would
-	// write.
+	// otlp makes the opener open OTLP files, too: it converts them to the stream that
+	// stef convert would write.
 	otlp bool
 	// onlySTEF says what to do with files of other formats, if the command reads
 	// only streams.

@@ -19,8 +19,8 @@ type Whole struct {
 	Records uint64
 	// Bytes is the total size of the headers and these frames.
 	Bytes int64
-	// Damage is the error in the next frame, or nil if the stream ends after these frames. Lost
-	// is the number of bytes after these frames.
+	// Damage is the error in the next frame, the one after the whole frames. It is nil if the
+	// stream ends after the whole frames. Lost is the number of bytes after the whole frames.
 	Damage error
 	Lost   int64
 	// OverLimit says that the stream may be undamaged in spite of the error in Damage: the next
@@ -30,8 +30,8 @@ type Whole struct {
 	// Cut says that the stream ends inside the next frame, as after a crash of
 	// its writer, and has no other damage.
 	Cut bool
-	// Unended says that a compressed file ends after these frames, but that its compression has
-	// no end: a frame may be lost.
+	// Unended says that a compressed file ends after the whole frames, but that its compression
+	// has no end: a frame may be lost.
 	Unended bool
 	// NoFrame says that the following bytes cannot be the beginning of a frame.
 	NoFrame bool
