@@ -33,7 +33,7 @@ var Ages = []Age{First, Steady, Repeated}
 
 const (
 	// maxBatch is the maximum number of items of a batch, as in the batch processor.
-	// Small sets have smaller batches, so that each set has about minBatches batches.
+	// Small sets have smaller batches, so that each set has at least minBatches batches.
 	maxBatch   = 8192
 	minBatches = 16
 	// A round ends after roundItems items or roundPasses passes, whichever is reached first.

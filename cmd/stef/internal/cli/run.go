@@ -170,8 +170,8 @@ func message(err error) string {
 }
 
 // unended rewrites the error text of a compressed file that is cut exactly after a frame, part or
-// message. Readers report the error in the next frame, part or message, of which the file has no
-// byte. onlyEnd says that all blocks are whole, so that only the end of the compressed file is
+// message. Readers report the error in the next frame, part or message, although the file has no
+// byte of it. onlyEnd says that all blocks are whole, so that only the end of the file is
 // missing.
 func unended(err error, text string) (_ string, onlyEnd bool) {
 	var bad *file.ContentError

@@ -184,8 +184,8 @@ type SkippedSignal struct {
 }
 
 // cut handles err if the input is cut. It returns true if the conversion succeeds without the
-// rest: Skip is set, and the input has items before the cut. In this case it records err in
-// Files.
+// rest: Skip or WholeMessages is set, and the input has items before the cut. In this case it
+// records err in Files.
 func (r *Result) cut(o *Options, err error, items uint64) bool {
 	messages := o.WholeMessages && o.From == STEFParts
 	if !(o.Skip || messages) || items == 0 || !isCut(err) {

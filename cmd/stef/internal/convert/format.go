@@ -84,8 +84,8 @@ func viaParquet(base string) string {
 // peeked is how much of the content guessInput examines.
 const peeked = 64 << 10
 
-// firstBytes are the first bytes of each format. They identify a file that is cut within these
-// bytes. A file of otlp-parts begins with the first byte of a length below 16 MiB.
+// firstBytes are the first bytes of some formats. They identify a file that is cut within
+// these bytes. A file of otlp-parts begins with the first byte of a length below 16 MiB.
 var firstBytes = map[Format]string{OTLPParts: "\x00", Parquet: "PAR1", Arrow: "\xff\xff\xff\xff"}
 
 // guessInput returns the format of the content, or the format of the name if

@@ -20,9 +20,9 @@ var formatEnds = []string{".stef", ".parquet", ".arrow", ".arrows", ".otlp", ".p
 // packedEnds are the ends of the names of compressed files.
 var packedEnds = []string{".zst", ".zstd", ".gz"}
 
-// patterns returns patterns for the files of a folder, one for each end of a name, such as
-// *.stef. The most frequent ends are first. If some files have the end of a format, it leaves out
-// all other files, such as notes beside a recording.
+// patterns returns patterns such as *.stef for the files of a folder: one for each end of a name,
+// the most frequent ends first. If some files have the end of a format, it leaves out all other
+// files, such as notes beside a recording.
 func patterns(folder string) string {
 	entries, _ := os.ReadDir(folder) // without entries, the pattern is for all files
 	counts, known := map[string]int{}, map[string]int{}
