@@ -155,8 +155,9 @@ func TestErrorText(t *testing.T) {
 		"otlp-parts logs byte 0: the file ends after 3 bytes, inside the header of a compressed file: unexpected EOF")
 }
 
-// An offset in the content of a compressed file is not an offset in the file. If the caller
-// decompresses each message, the file does not have the lines of the content, either.
+// For a compressed file, errors say that offsets are those of the decompressed content. If
+// each message is compressed alone, errors name no line, because the file does not have the
+// lines of the content.
 func TestErrorTextOfCompressed(t *testing.T) {
 	const text = "{}\n" + `{"resourceLogs":[1]}`
 	for want, options := range map[string][]otlpfile.ReaderOption{

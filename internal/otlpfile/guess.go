@@ -21,10 +21,10 @@ func GuessFormat(name string, head []byte) Format {
 	if len(head) == 0 || c == 0 && len(bytes.TrimSpace(head)) == 0 {
 		return formatOfName(name)
 	}
-	// Protobuf begins with the tag of field 1, the byte 0x0a, and a length. JSON can begin
-	// with 0x0a too, a line break, followed by a brace. A length can have the value of a
-	// brace, so the bytes after the length decide. A file of parts rarely begins with 0x0a: it
-	// would mean a part of at least 160 MiB.
+	// Protobuf begins with the tag of field 1, the byte 0x0a, and a length. JSON can also
+	// begin with 0x0a, a line break, and then a brace. A length can have the value of a brace,
+	// so the bytes after the length decide. A file of parts rarely begins with 0x0a: its first
+	// part would have at least 160 MiB.
 	message := head[0] == 1<<3|wireLen
 	if c == '{' && !(message && fitting(head, true) != 0) {
 		return JSON

@@ -87,9 +87,9 @@ func deliver[T any](ctx context.Context, d *drive, x *exporterEnd[T], ids []stri
 	}
 }
 
-// check compares the sent items with the items that arrived. All acknowledged items
-// have arrived. The items that were refused or reported as bad are counted as dropped.
-// Unless broken is set, all sent items have arrived, each exactly once.
+// check requires that all acknowledged items have arrived, and that all items that were
+// refused or reported as bad are counted as dropped. Unless broken is set, it also
+// requires that all sent items have arrived, each exactly once.
 func (d *drive) check(t *testing.T, seen map[string]int, rejected map[string]bool, dropped int64, broken bool) {
 	t.Helper()
 	bad := 0

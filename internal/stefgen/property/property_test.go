@@ -1,9 +1,9 @@
 // Copyright The Otel/STEF Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package property_test checks the code generated for the schemas of testdata
-// against package dynamic. It has its own folder because the tests of the generator
-// write this code: they can run even if the code does not compile.
+// Package property_test checks the code generated for the schemas of testdata against
+// package dynamic. It has its own folder, so that the tests of the generator, which write
+// this code, can run even if the code does not compile.
 package property_test
 
 import (

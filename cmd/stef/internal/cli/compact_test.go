@@ -25,8 +25,8 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// pairsOfForms returns the same records as a stream in the compact form and as a stream in the full
-// schema. The third text is the beginning of the explanation of a column, or "".
+// pairsOfForms returns three texts for each name: a stream in the compact form, a stream with the
+// same records in the full schema, and the beginning of the explanation of a column or "".
 func pairsOfForms(t *testing.T) map[string][3]string {
 	t.Helper()
 	pairs := map[string][3]string{}

@@ -270,8 +270,8 @@ func (o *opener) repairable(err error) error {
 	return fmt.Errorf("%w; stef repair%s copies the whole frames before it", err, o.repeated())
 }
 
-// Close ends the reading. If the input is a pipe, it does not wait for the conversion: a read of the
-// pipe may block as long as the writer likes. The end of the process then ends the conversion.
+// Close ends the reading. It waits for the conversion, except if the input is a pipe: a read of a
+// pipe can block for any time. In this case, the conversion ends when the process ends.
 func (s *opened) Close() {
 	if c := s.converted; c != nil {
 		c.out.CloseWithError(errStopped)

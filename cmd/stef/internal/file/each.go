@@ -24,8 +24,8 @@ func eachPacked(head []byte) bool {
 }
 
 // eachUnpacker decompresses a file whose messages are compressed alone. Its output is the same as
-// a file without compression: JSON messages are lines. The length of every other message precedes
-// the message in 4 bytes.
+// a file without compression: a message in JSON is a line, and any other message follows its
+// length in 4 bytes.
 type eachUnpacker struct {
 	r       *bufio.Reader
 	zstd    *zstd.Decoder

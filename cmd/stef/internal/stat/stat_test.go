@@ -247,8 +247,8 @@ struct Tree { Left Tree optional At City }
 }
 
 // TestUnsentStructs: a struct that is not sent does not become an entry of its dictionary, even if
-// its parent is sent for the first time. The parent is in a choice, an element, a pair, or an
-// optional field that is present again.
+// its parent is sent for the first time. The parent is the value of a oneof, an element of an
+// array, a value of a multimap, or an optional field that becomes present again.
 func TestUnsentStructs(t *testing.T) {
 	const text = `package a
 struct Rec root { N int64 Choice Choice List []Holder Tags Tags Maybe Holder optional }
