@@ -18,6 +18,10 @@ type StringEncoder struct {
 	usage *Usage
 }
 
+// Texts marks a column of texts, which resemble those of other columns: zstd compresses small
+// columns of texts together.
+func (e *StringEncoder) Texts() {}
+
 // Init sets the counters of the stream.
 func (e *StringEncoder) Init(usage *Usage) { e.usage = usage }
 

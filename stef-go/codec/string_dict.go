@@ -153,6 +153,10 @@ const (
 	maxRecent   = 4 << 10 // the maximum length of a remembered text
 )
 
+// Texts marks a column of texts, which resemble those of other columns: zstd compresses small
+// columns of texts together.
+func (e *StringDictEncoder) Texts() {}
+
 // Init sets the dictionary.
 func (e *StringDictEncoder) Init(dict *StringDict) { e.dict = dict }
 

@@ -22,10 +22,15 @@ const headRoom = 1 + 4 + 4
 
 // blockColumn is the minimum size of a column that has zstd blocks of its own, in
 // frames of blockFrame or more. The literals of a large column then have their own
-// entropy tables.
+// entropy tables, which take time to build. The literals of one column of texts resemble those
+// of another, so at LevelFastest a column of texts must have blockText bytes, in a frame of
+// blockTextFrame or more. This makes steady streams of logs up to 0.5 % larger, and their
+// encoding 3 to 9 % faster.
 const (
-	blockColumn = 3 << 10
-	blockFrame  = 8 << 10
+	blockColumn    = 3 << 10
+	blockFrame     = 8 << 10
+	blockText      = 6 << 10
+	blockTextFrame = 16 << 10
 )
 
 // A large column that zstd compresses to sharedBytes or less has few literals, so its
@@ -183,7 +188,7 @@ func (w *Writer) compress(flags *stef.FrameFlags, tree *column.WriteTree, size i
 	}
 	err := tree.Each(func(c column.Writer, n int) error {
 		w.column = c.AppendTo(w.column[:0])
-		if n < blockColumn || size < blockFrame || w.shares(c) {
+		if n < blockColumn || size < blockFrame || w.smallText(c, n, size) || w.shares(c) {
 			_, err := w.zstd.Write(w.column)
 			return err
 		}
@@ -196,6 +201,16 @@ func (w *Writer) compress(flags *stef.FrameFlags, tree *column.WriteTree, size i
 		return w.zstd.Close() // writes the checksum; Reset begins a new zstd stream
 	}
 	return w.zstd.Flush()
+}
+
+// smallText reports whether a column of n bytes has texts that have no zstd blocks of their own
+// in a frame of size bytes.
+func (w *Writer) smallText(c column.Writer, n, size int) bool {
+	if w.setting.level != stef.LevelFastest || n >= blockText && size >= blockTextFrame {
+		return false
+	}
+	_, text := c.(interface{ Texts() })
+	return text
 }
 
 // shares reports whether a large column shares blocks in this frame.

@@ -281,6 +281,50 @@ func TestSharedBlocks(t *testing.T) {
 	}
 }
 
+// TestBlocksOfTexts: at LevelFastest, a column of texts needs more bytes to have a block of its
+// own than another column, and than at other levels.
+func TestBlocksOfTexts(t *testing.T) {
+	f := func(want int, level stef.Level, texts, floats int) {
+		t.Helper()
+		var dst chunks
+		w, err := frame.NewWriter(&dst, config(t, stef.WithCompression(stef.Zstd), stef.WithCompressionLevel(level)), &frame.VarHeader{})
+		require.NoError(t, err)
+		defer w.Close()
+		var root codec.Headers
+		var text codec.StringEncoder
+		var float codec.Float64Encoder
+		var usage codec.Usage
+		text.Init(&usage)
+		var tree column.WriteTree
+		tree.Open("root", &root)
+		tree.Add("text", &text)
+		tree.Add("float", &float)
+		tree.Close()
+		r := rand.New(rand.NewPCG(7, 7))
+		for range 2 {
+			tree.Reset()
+			root.Buf = append(root.Buf, "root"...)
+			random := make([]byte, texts)
+			for i := range random {
+				random[i] = 'a' + byte(r.IntN(16))
+			}
+			text.Encode(string(random))
+			for range floats {
+				float.Encode(r.Float64())
+			}
+			_, err := w.Frame(0, 1, &tree)
+			require.NoError(t, err)
+		}
+		require.Equal(t, want, blocksIn(t, dst[len(dst)-1]))
+	}
+	// The blocks are those of the root, the texts, and one for each 4 KiB of floats.
+	f(1+1+2, stef.LevelDefault, 4<<10, 900)
+	f(1+0+2, stef.LevelFastest, 4<<10, 900)
+	f(1+0+2, stef.LevelFastest, 7<<10, 900) // a frame below 16 KiB
+	f(1+1+4, stef.LevelFastest, 7<<10, 2000)
+	f(1+0+4, stef.LevelFastest, 4<<10, 2000)
+}
+
 // TestLiterals: random bytes below 64 are compressed to little more than 6 bits each at
 // every level, although no sequences of them repeat.
 func TestLiterals(t *testing.T) {
