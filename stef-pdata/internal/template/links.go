@@ -125,6 +125,9 @@ func newLinked(text string, params []Span, found []link) (l linkedTemplate) {
 // match appends the parameters of a text that fits the template. For a reference, To is
 // 0 and From is the index in refs.
 func (l *linkedTemplate) match(text string, params []Span, k *Known) ([]Span, bool) {
+	if !strings.HasSuffix(text, l.pieces[len(l.refs)]) {
+		return params, false
+	}
 	i := 0
 	for n, ref := range l.refs {
 		if !strings.HasPrefix(text[i:], l.pieces[n]) {

@@ -184,6 +184,9 @@ func (s *textShape) match(text string, params []Span) ([]Span, bool) {
 		return params, false
 	}
 	last := len(s.pieces) - 1
+	if !strings.HasSuffix(text, s.pieces[last]) {
+		return params, false
+	}
 	i := 0
 	for _, piece := range s.pieces[:last] {
 		if !strings.HasPrefix(text[i:], piece) {
