@@ -355,6 +355,9 @@ func (a *appender) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
+// maxRawBlock is the maximum size of a zstd block.
+const maxRawBlock = 128 << 10
+
 // appendRawZstd appends a complete zstd frame that holds b uncompressed.
 //
 //	| magic | descriptor: single segment, 4 byte size | size | raw blocks |
@@ -365,7 +368,6 @@ func appendRawZstd(dst, b []byte) []byte {
 		magic         = 0xfd2fb528
 		singleSegment = 1 << 5
 		size4         = 2 << 6
-		maxBlock      = 128 << 10
 	)
 	dst = binary.LittleEndian.AppendUint32(dst, magic)
 	if len(b) < 256 {
@@ -375,7 +377,7 @@ func appendRawZstd(dst, b []byte) []byte {
 		dst = binary.LittleEndian.AppendUint32(dst, uint32(len(b)))
 	}
 	for {
-		block := b[:min(len(b), maxBlock)]
+		block := b[:min(len(b), maxRawBlock)]
 		b = b[len(block):]
 		head := uint32(len(block)) << 3 // type 0: raw
 		if len(b) == 0 {

@@ -113,6 +113,19 @@ func TestWriterLargeHeader(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, h, *r.Header())
 
+		// The header has no zstd blocks that need a window, so the limit of the window is not
+		// the limit of the header.
+		limits := stef.DefaultLimits()
+		limits.WindowBytes = 1 << 10
+		stream := join(dst...)
+		r, err = frame.NewReader(bytes.NewReader(stream), limits)
+		require.NoError(t, err)
+		require.Equal(t, h, *r.Header())
+		for at := len(stream) - 1; at >= 0 && at >= len(stream)-200; at-- { // damage does not panic
+			stream[at] ^= 1
+			_, _ = frame.NewReader(bytes.NewReader(stream), limits)
+		}
+
 		magic := bytes.Index(dst[1], unhex(t, "28b52ffd"))
 		d, err := zstd.NewReader(nil)
 		require.NoError(t, err)

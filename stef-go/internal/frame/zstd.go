@@ -149,14 +149,34 @@ func (s decoderSetting) release(d *zstdDecoder) {
 	}
 }
 
-// rawZstd returns the content of a short zstd frame that stores n bytes uncompressed, as
-// writers store the variable header. All other zstd frames need a decoder.
+// rawZstd returns the content of a zstd frame that stores n bytes uncompressed, as writers
+// store the variable header. Other zstd frames need a decoder, whose window limit does not
+// apply to the size of the header.
 func rawZstd(coded []byte, n int) (content []byte, ok bool) {
 	const head, most = 9, 255
-	if n > most || len(coded) != head+n {
+	if n > most {
+		return longRawZstd(coded, n)
+	}
+	if len(coded) != head+n {
 		return nil, false
 	}
 	var frame [head + most]byte
 	content = coded[head:]
 	return content, bytes.Equal(coded, appendRawZstd(frame[:0], content))
+}
+
+// longRawZstd does what rawZstd does for frames whose size has 4 bytes.
+func longRawZstd(coded []byte, n int) (content []byte, ok bool) {
+	const head, blockHead = 4 + 1 + 4, 3
+	blocks := (n + maxRawBlock - 1) / maxRawBlock
+	if len(coded) != head+n+blocks*blockHead {
+		return nil, false
+	}
+	content = make([]byte, 0, n)
+	for rest := coded[head:]; len(rest) > 0; {
+		size := min(n-len(content), maxRawBlock)
+		content = append(content, rest[blockHead:blockHead+size]...)
+		rest = rest[blockHead+size:]
+	}
+	return content, bytes.Equal(coded, appendRawZstd(nil, content))
 }
