@@ -92,6 +92,10 @@ func (w *Writer) writeHeaders(wire schema.WireSchema) error {
 	return w.writeFrame(0, content)
 }
 
+// maxWriteFrame is the maximum size of a frame of several records. It leaves space for the size
+// table, and for the overhead of zstd if the records do not compress.
+const maxWriteFrame = maxFrame - 1<<20
+
 // Write adds a record to the current frame and ends the frame if it is large enough.
 // A record that does not fit the schema or a limit is refused and does not change
 // the stream; after any other error the stream is unusable. Write keeps the strings
@@ -103,6 +107,12 @@ func (w *Writer) Write(rec *Struct) error {
 	v, err := w.fitter.fit(w.root, w.root.Name, rec)
 	if err != nil {
 		return err
+	}
+	// The size of a record is at least its size in the frame.
+	if size := sizeOf(v); w.pending > 0 && w.encoder.frameBits/8+size > maxWriteFrame {
+		if err := w.endFrame(w.cfg.restart); err != nil {
+			return err
+		}
 	}
 	if err := w.encoder.encode(w.columns.root, w.held, v); err != nil {
 		w.err = place(err, w.offset, w.frames, 0)

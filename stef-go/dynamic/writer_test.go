@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -202,4 +203,31 @@ func TestOptions(t *testing.T) {
 	g(dynamic.ErrLimit, dynamic.WithMaxRecordBytes(0))
 	g(dynamic.ErrLimit, dynamic.WithMaxDictBytes(-1))
 	g(dynamic.ErrSchema, dynamic.WithAssumedSchema(schema.WireSchema{2}))
+}
+
+// Two records of the maximum size that do not compress do not fit in one frame.
+func TestLargestFrames(t *testing.T) {
+	root := rootOf(t, `struct Rec root { B bytes }`)
+	var out bytes.Buffer
+	w, err := dynamic.NewWriter(&out, root, dynamic.WithFrameBytes(32<<20), dynamic.WithCompression(dynamic.Zstd), dynamic.WithZstdLevel(1))
+	require.NoError(t, err)
+	content := make([]byte, 32<<20-100)
+	_, err = rand.NewChaCha8([32]byte{}).Read(content)
+	require.NoError(t, err)
+	rec := dynamic.NewStruct(root)
+	for i := range 2 {
+		// The records differ at their ends.
+		rec.Fields[0] = content[i:]
+		require.NoError(t, w.Write(rec))
+	}
+	require.NoError(t, w.Close())
+	r, err := dynamic.NewReader(&out, root)
+	require.NoError(t, err)
+	for i := range 2 {
+		require.True(t, r.Next(), "%v", r.Err())
+		require.True(t, bytes.Equal(content[i:], r.Record().Fields[0].([]byte)))
+	}
+	require.Equal(t, 2, r.Frame().Index)
+	require.False(t, r.Next())
+	require.NoError(t, r.Err())
 }
