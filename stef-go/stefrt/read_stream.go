@@ -104,8 +104,7 @@ func ResetReader(s *ReadStream, r io.Reader) error {
 		return errNilSource
 	}
 	s.Close()
-	s.left, s.records, s.added, s.flags, s.err, s.ended = 0, 0, 0, 0, nil, false
-	s.runs, s.looked = [4]run{}, 0
+	s.left, s.records, s.added, s.flags, s.err, s.ended, s.looked = 0, 0, 0, 0, nil, false, 0
 	return s.begin(r)
 }
 
@@ -287,7 +286,7 @@ func (s *ReadStream) Err() error { return s.err }
 // Close releases the memory of the stream. It does not close the source. After
 // Close, reading reports the end of the stream.
 func (s *ReadStream) Close() {
-	s.ended, s.left = true, 0
+	s.ended, s.left, s.runs = true, 0, [4]run{}
 	s.tree.Release()
 	if s.frame != nil {
 		s.frame.Close()
@@ -437,7 +436,7 @@ func (s *ReadStream) endFrame() bool {
 // fail ends the stream with an error in a record (0 means none) and a column (-1
 // means none).
 func (s *ReadStream) fail(record uint64, column int, err error) bool {
-	s.ended, s.left = true, 0
+	s.ended, s.left, s.runs = true, 0, [4]run{}
 	// A reader that assumes a wrong root or schema finds damage, mostly in the first frame.
 	if s.frame.Frame() == 1 && errors.Is(err, stef.ErrCorrupt) {
 		err = s.explain(err)

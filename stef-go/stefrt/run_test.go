@@ -51,6 +51,38 @@ func TestRunIsLinear(t *testing.T) {
 	require.LessOrEqual(t, stefrt.Looked(&r.ReadStream), uint64(6*records))
 }
 
+// After an error in a frame, and after Close, no records follow.
+func TestRunAtTheEnd(t *testing.T) {
+	var b bytes.Buffer
+	w, err := scalars.NewPlainWriter(&b)
+	require.NoError(t, err)
+	for i := range 5 {
+		w.Record().SetCount(uint64(i))
+		require.NoError(t, w.Write())
+	}
+	require.NoError(t, w.Close())
+	const fields = scalars.PlainFieldSigned
+	stream := b.Bytes()
+	open := func() *scalars.PlainReader {
+		r, err := scalars.NewPlainReader(bytes.NewReader(stream))
+		require.NoError(t, err)
+		require.True(t, r.Next())
+		require.Equal(t, 4, r.Run(fields))
+		return r
+	}
+	r := open()
+	r.Close()
+	require.Zero(t, r.Run(fields))
+
+	stream[len(stream)-2] |= 0x80 // the last numbers of the column become one, so a record lacks its number
+	r = open()
+	for r.Next() {
+		require.NotZero(t, r.Run(fields))
+	}
+	require.ErrorIs(t, r.Err(), stef.ErrCorrupt)
+	require.Zero(t, r.Run(fields))
+}
+
 // A writer need not set the modified bit of a field that becomes absent. Readers mark the field
 // nevertheless, and Run ends before that record.
 //
