@@ -128,7 +128,7 @@ func (s decoderSetting) decoder(r io.Reader) (*zstdDecoder, error) {
 	// Concurrency 1 makes the decoder synchronous: it reads a block only when its bytes are
 	// needed. A flushed frame ends without a last block, and reading ahead there would fail.
 	options := []zstd.DOption{zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
-		zstd.WithDecoderMaxWindow(uint64(s.window)), zstd.WithDecoderMaxMemory(uint64(stef.MaxFrameBytes) * 2)}
+		zstd.WithDecoderMaxWindow(uint64(s.window)), zstd.WithDecoderMaxMemory(uint64(max(stef.MaxFrameBytes*2, s.window)))} // it limits the window, too
 	for _, d := range s.dicts {
 		if d != nil {
 			options = append(options, zstd.WithDecoderDictRaw(d.ID, d.Content))

@@ -212,6 +212,24 @@ func TestZstdWindow(t *testing.T) {
 	f(128<<10, stef.ErrLimit)
 }
 
+// TestZstdLargestWindow: every window up to Limits.WindowBytes is accepted, also one larger than
+// frames can be.
+func TestZstdLargestWindow(t *testing.T) {
+	const window = 256 << 20
+	limits := stef.DefaultLimits()
+	limits.WindowBytes = window
+	// A zstd frame with this window and a raw block of three bytes.
+	coded := append(unhex(t, "28b52ffd 00 90 190000"), "abc"...)
+	stream := join(unhex(t, zstdHead), newCoder(t).complete(0, "\x00\x00"), codedFrame(2, 3, coded))
+	parts, _, err := readAll(bytes.NewReader(stream), limits)
+	require.NoError(t, err)
+	require.Equal(t, "abc", parts[0].content)
+
+	limits.WindowBytes = window - 1
+	_, _, err = readAll(bytes.NewReader(stream), limits)
+	require.ErrorIs(t, err, stef.ErrLimit)
+}
+
 // TestZstdLongStream: the limits apply to single frames, not to their sum.
 func TestZstdLongStream(t *testing.T) {
 	const frames, size = 40, 4 << 20
