@@ -326,7 +326,11 @@ func (r *Reader) readFrame(limit int) (flags stef.FrameFlags, size int, err erro
 	if flags = stef.FrameFlags(b); !flags.Valid() {
 		return 0, 0, badFlags(b)
 	}
-	if size, err = r.size(limit); err != nil {
+	name := "FrameBytes"
+	if r.frame == 0 {
+		name = "HeaderBytes"
+	}
+	if size, err = r.size(limit, name); err != nil {
 		return 0, 0, err
 	}
 	if size == 0 {
@@ -339,7 +343,7 @@ func (r *Reader) readFrame(limit int) (flags stef.FrameFlags, size int, err erro
 		r.payload, err = r.content(r.payload[:0], size)
 		return flags, size, err
 	}
-	coded, err := r.size(r.limits.FrameBytes)
+	coded, err := r.size(r.limits.FrameBytes, "FrameBytes")
 	if err != nil {
 		return 0, 0, err
 	}
@@ -347,17 +351,14 @@ func (r *Reader) readFrame(limit int) (flags stef.FrameFlags, size int, err erro
 	return flags, size, err
 }
 
-func (r *Reader) size(limit int) (int, error) {
+// size reads a size that is at most limit, the value of the field of Limits with this name.
+func (r *Reader) size(limit int, name string) (int, error) {
 	size, err := r.uvarint()
 	if err != nil {
 		return 0, err
 	}
 	if size > uint64(limit) {
-		option := ""
-		if limit == r.limits.FrameBytes {
-			option = " (Limits.FrameBytes of the reader, see stef.WithLimits)"
-		}
-		return 0, fmt.Errorf("%w: frame of %d bytes, at most %d%s", stef.ErrLimit, size, limit, option)
+		return 0, fmt.Errorf("%w: frame of %d bytes, at most %d (Limits.%s of the reader, see stef.WithLimits)", stef.ErrLimit, size, limit, name)
 	}
 	return int(size), nil
 }

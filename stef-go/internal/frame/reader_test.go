@@ -77,7 +77,7 @@ func TestHeaderLimit(t *testing.T) {
 	requireError(t, err, stef.ErrLimit, 0, -1, "the size field is 11, must be at most 10")
 	stream := join(unhex(t, plainHead), plainFrame(0, "\x00\x00"+strings.Repeat("x", 9)))
 	_, _, err = readAll(bytes.NewReader(stream), limits)
-	requireError(t, err, stef.ErrLimit, 7, 0, "frame of 11 bytes, at most 10")
+	requireError(t, err, stef.ErrLimit, 7, 0, "frame of 11 bytes, at most 10 (Limits.HeaderBytes of the reader, see stef.WithLimits)")
 	stream = join(unhex(t, plainHead), plainFrame(0, "\x00\x00"+strings.Repeat("x", 8)), plainFrame(0, strings.Repeat("y", 11)))
 	parts, _, err := readAll(bytes.NewReader(stream), limits)
 	require.NoError(t, err, "the limit is for headers")
