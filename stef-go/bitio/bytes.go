@@ -201,17 +201,21 @@ func (w *ByteWriter) Release() {
 	w.Buf = nil
 }
 
-// startHint is the size from which a column grows to its expected size at once.
-// Smaller columns grow step by step, because the expected data may never arrive, for
-// example if the stream is idle.
-const startHint = 4 << 10
+// startHint is the size from which a column grows to its expected size, by hintFactor at once.
+// Smaller columns grow step by step, because the expected data may never arrive, for example if
+// the stream is idle. The expected size is that of another stream: after one frame of 60 MiB, a
+// column of 20 KB must not take 60 MiB.
+const (
+	startHint  = 4 << 10
+	hintFactor = 16
+)
 
 // smallest is the size below which buffers quadruple.
 const smallest = 512
 
 // grow returns b with capacity for n more bytes. It quadruples the smallest buffers,
 // because the first frame of a stream has many of them. It doubles small buffers, and
-// grows larger buffers to the expected size. append would grow large columns only by a
+// grows larger buffers towards the expected size. append would grow large columns only by a
 // quarter, and so copy them many times.
 func grow(b []byte, n, hint int) []byte {
 	size := max(2*cap(b), len(b)+n, 64)
@@ -219,7 +223,7 @@ func grow(b []byte, n, hint int) []byte {
 		size = max(size, 4*cap(b))
 	}
 	if len(b) >= startHint {
-		size = max(size, hint+hint/8)
+		size = max(size, min(hint+hint/8, hintFactor*len(b)))
 	}
 	bigger := append(columns.Take(size), b...)
 	columns.Give(b)

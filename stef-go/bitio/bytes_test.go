@@ -179,3 +179,21 @@ func TestByteWriter(t *testing.T) {
 	w.Room(5000)
 	require.GreaterOrEqual(t, cap(w.Buf), 5000)
 }
+
+// A column grows to its expected size in few steps, but never to many times its own size.
+func TestExpectedSize(t *testing.T) {
+	const expected = 60 << 20
+	var w bitio.ByteWriter
+	w.Expect(expected)
+	steps, last := 0, 0
+	for len(w.Buf) < expected {
+		w.Room(1 << 10)
+		if cap(w.Buf) != last {
+			require.LessOrEqual(t, cap(w.Buf), max(8<<10, 20*len(w.Buf)))
+			steps, last = steps+1, cap(w.Buf)
+		}
+		w.Buf = w.Buf[:len(w.Buf)+1<<10]
+	}
+	require.Less(t, cap(w.Buf), 2*expected)
+	require.LessOrEqual(t, steps, 8)
+}

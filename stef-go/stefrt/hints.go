@@ -12,8 +12,8 @@ import (
 )
 
 // hints are the sizes of the columns in the last large frame of all streams with the
-// same root and number of columns. Later streams allocate large columns with these sizes
-// at once. The sizes affect memory only, never the written bytes.
+// same root and number of columns. Later streams grow large columns to these sizes in few
+// steps. The sizes affect memory only, never the written bytes.
 type hints struct {
 	mu    sync.Mutex
 	sizes []int
