@@ -39,7 +39,7 @@ var elsewhere = []string{
 	"about five batches in all | 0.49 to 0.65 | 0.59 to 0.62 | 0.66 to 0.74 |",
 	"had 1.74 (metrics) and 1.09 (logs) in the worst set on another EPYC", // by a reader
 	"OTLP took 0.27 to 0.65 times as long, and the sender's conversion in a steady stream 2.79, 2.57 and 1.69 times OTLP's CPU; with zstd 0.66, 0.87 and 1.02 times", // a run of the part ages
-	"It took 54 s for the three recordings of node on an idle machine", "those of one STEF stream at 0.02 and 2 ms [vary](transport.md): ten runs had 1,644 and 1,651 batches/s", "Pair has 0.40, 0.55 and 0.48 times the bytes of OTLP, and [whole Collectors](collectors.md) 0.36, 0.57 and 0.56",
+	"The command took 54 s for the three recordings of node on an idle machine", "those of one STEF stream at 0.02 and 2 ms [vary](transport.md): ten runs had 1,644 and 1,651 batches/s", "Pair has 0.40, 0.55 and 0.48 times the bytes of OTLP, and [whole Collectors](collectors.md) 0.36, 0.57 and 0.56",
 	"In an earlier run, ratios of CPU differed by up to 0.21, and those of `best` by up to 0.75. The highest ratio of `best` was then 3.6.",
 	"repeat within 0.01", "a *repeated* one of 0.4 bytes an item 0.4 times more", "plan with 0.68 to 1.06 times",
 	"items of all programs | zstd | 0.92 to 1.03 (metrics), 0.68 to 0.93 (traces), 0.91 to 1.06 (logs), three runs |",
