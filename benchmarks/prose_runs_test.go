@@ -332,7 +332,8 @@ func (b book) codec(t *testing.T) {
 		}
 		return values
 	}
-	b.here.says(t, "take %.3f and %.3f (hipstershop metrics), %.3f and %.3f (hostandcollector metrics)", both("STEF full sorted")...)
-	compact := both("STEF sorted")
-	b.here.says(t, "bytes in the compact form to records %.3f and %.3f", compact[1], compact[3])
+	full, compact := both("STEF full sorted"), both("STEF sorted")
+	b.here.says(t, "| records to bytes, full form | %.3f | %.3f |", full[0], full[2])
+	b.here.says(t, "| bytes to records, full form | %.3f | %.3f |", full[1], full[3])
+	b.here.says(t, "| bytes to records, compact form | %.3f | %.3f |", compact[1], compact[3])
 }
