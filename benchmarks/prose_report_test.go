@@ -334,7 +334,7 @@ func (b book) speed(t *testing.T) {
 		bytes, cpu = append(bytes, gzip.one(t, "bytes")), append(cpu, gzip.one(t, "CPU"))
 	}
 	b.here.says(t, "OTLP with gzip has %.2f to %.2f times the bytes of OTLP with zstd", least(bytes), most(bytes))
-	b.here.says(t, "and %.2f to %.2f times its CPU in the natural batches of the sets for reporting", least(cpu), most(cpu))
+	b.here.says(t, "and %.2f to %.2f times its CPU ([index.txt]", least(cpu), most(cpu))
 	b.releasing.says(t, "with which OTLP takes %.2f to %.2f times the CPU of zstd", least(cpu), most(cpu))
 }
 
