@@ -210,7 +210,7 @@ func (p *page) unchecked(all bool, elsewhere []string) []string {
 	for _, text := range elsewhere {
 		expr := literal(text)
 		if strings.HasPrefix(text, "| ") {
-			expr += `[^\n]*(\n\|[^\n]*)*` // the whole table
+			expr += `[^\n]*(\n *\|[^\n]*)*` // the whole table
 		}
 		for _, m := range regexp.MustCompile(expr).FindAllStringIndex(p.text, -1) {
 			mark(m[0], m[1])

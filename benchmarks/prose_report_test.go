@@ -30,8 +30,8 @@ var elsewhere = []string{
 	"and both ends together [0.68 to 1.06 times]", "the sum of both ends at [0.68 to 1.06 times OTLP's]", "and [0.68 to 1.06 times](collectors.md) the CPU of both ends", "the bytes are the same within 0.01", "(all Apache-2.0), cloudtrail", "| run | metrics | traces | logs |", // three runs of make rivals
 	"an agent had [1.01 to 1.06 times]",                                // the README of the exporter
 	"the recordings, long and short, have 1.12 to 2.4 times the bytes", // docs/threat-model.md
-	"ordered metrics had 0.96 times the bytes of sorted ones, and as one batch their sender took 0.83 times OTLP's CPU, sorted 1.26 times", // by a reader
-	"compression took 3.3 and 4.6 times as long; logs had 0.92 times the bytes of one zstd context. In the full form, these logs had 0.96 times",
+	"Ordered metrics had 0.96 times the bytes of sorted ones. As one batch, the sender took 0.83 times OTLP's CPU for ordered metrics, and 1.26 times for sorted ones.", // by a reader
+	"compression took 3.3 and 4.6 times as long.", "Logs had 0.92 times the bytes of one zstd context.", "In the full form, these logs had 0.96 times",
 	"a request of the program | 0.228 | 0.458 | 0.462 |", // printed by stef convert
 	"10 to 34 items on average | 0.17 | 0.37 | 0.36 |",   // printed by make demo
 	"as above | 0.14 | 0.34 | 0.33 |",
@@ -71,8 +71,8 @@ var elsewhere = []string{
 	"0.080, 0.385 and 0.354 times OTLP for the recordings of node (metrics, traces, logs), instead of 0.083, 0.392 and 0.366", // printed by stef stat and stef convert
 	"v0.1.1 has 4.4 % fewer bytes than v0.0.9 (hipstershop metrics, sorted) to 1.4 % more",                                    // a run of the parts size-parts and size-big
 	"| quantity | formula | constant | source |",                                                                              // make deployment
-	"its sender took 0.70 (metrics), 0.81 (traces) and 1.07 times (logs) OTLP's CPU, and its receiver 0.53, 0.41 and 0.56 times; without compression, 2.31, 2.25 and 1.71 times, and 0.64, 0.45 and 0.44 times",                                                                                                                                                                                                                                                                                                                                  // a report that is not published
-	"three streams of about 4 minutes each have 0.18 (metrics), 0.43 (traces) and 0.36 times (logs) the bytes of OTLP, in one stream 0.16, 0.41 and 0.34; in larger batches 0.46, 0.61 and 0.57 instead of 0.41, 0.59 and 0.54 times", "It prints 0.56 times the bytes of OTLP for the first batch, and 0.23 to 0.24 times in the steady state", "raises the ratio of bytes by up to 0.05 (metrics) and 0.03 (traces and logs) in the mean, and by 0.06 and 0.04 in the worst recording", "(means; most for go metrics: 0.475 instead of 0.414;", // TestLifetime
+	"its sender took 0.70 (metrics), 0.81 (traces) and 1.07 times (logs) OTLP's CPU, and its receiver 0.53, 0.41 and 0.56 times; without compression, 2.31, 2.25 and 1.71 times, and 0.64, 0.45 and 0.44 times", // a report that is not published
+	"| batches, streams | metrics | traces | logs |", "have 0.02 to 0.05 times OTLP's bytes more than streams of 12 minutes", "for go metrics in larger batches: 0.475 instead of 0.414 times", "It prints 0.56 times the bytes of OTLP for the first batch, and 0.23 to 0.24 times in the steady state", "raises the ratio of bytes by up to 0.05 (metrics) and 0.03 (traces and logs) in the mean, and by 0.06 and 0.04 in the worst recording", // TestLifetime
 	"than that of the recordings (0.68)",                 // the same page
 	"a user had 0.42 and 0.43 for metrics and logs",      // runs on a busy machine
 	"4.9 to 5.9 µs an item",                              // docs/scale.md
@@ -361,7 +361,7 @@ func (b book) shapes(t *testing.T) {
 	metrics, traces, logs := to["metrics"], to["traces"], to["logs"]
 	b.here.says(t, "it took %.2f to %.2f times (metrics; %.2f if no series repeats), %.2f to %.2f (traces), %.2f to %.2f (logs).", least(metrics), most(metrics),
 		shapes.where("signal", "metrics", "dimension", "points per series", "value", "1").one(t, "to STEF"), least(traces), most(traces), least(logs), most(logs))
-	b.here.says(t, "It is above 1 in %d of the %d rows of metrics, in %d of the %d of traces, and in %d of the %d of logs (these rows of logs: %s).",
+	b.here.says(t, "The ratio is above 1 in %d of the %d rows of metrics, in %d of the %d of traces, and in %d of the %d of logs (these rows of logs: %s).",
 		above["metrics"], len(metrics), above["traces"], len(traces), above["logs"], len(logs), list(rows))
 	b.here.says(t, "The receiver takes more CPU than OTLP in these rows: %s.\n", list(receivers))
 
@@ -382,7 +382,7 @@ func (b book) shapes(t *testing.T) {
 		otlp = append(otlp, at("10", "OTLP B/item")/at("8000", "OTLP B/item"))
 		stef = append(stef, otlp[len(otlp)-1]*at("10", "bytes")/at("8000", "bytes"))
 	}
-	b.here.says(t, "converting to STEF takes %.1f to %.1f times OTLP's CPU for %.2f to %.2f times the bytes; an item has %.1f to %.1f times its bytes in batches of 8,000, with OTLP %.1f to %.1f times",
+	b.here.says(t, "converting to STEF takes %.1f to %.1f times OTLP's CPU for %.2f to %.2f times the bytes. An item has %.1f to %.1f times as many bytes as in batches of 8,000 (OTLP: %.1f to %.1f times)",
 		least(small), most(small), least(bytes), most(bytes), least(stef), most(stef), least(otlp), most(otlp))
 }
 
@@ -413,12 +413,13 @@ func (b book) transport(t *testing.T) {
 	mib := func(way, column string) float64 { return heap.where("way", way).one(t, column) }
 	tens := func(way string) string { return whole(10 * math.Round(mib(way, "median MiB")/10)) }
 	const ten, one, many, single = "STEF, 10 streams", "STEF, 1 stream", "OTLP unary, 20 concurrent", "OTLP unary, sequential"
-	b.here.says(t, "both ends of 10 streams hold some %s MiB of heap, and of one stream %s MiB; 20 concurrent requests of OTLP hold some %s MiB, sequential ones %.0f MiB",
-		tens(ten), tens(one), tens(many), mib(single, "median MiB"))
-	b.here.says(t, "At most, 10 streams held %.0f MiB, and one stream %.0f MiB.", mib(ten, "most MiB"), mib(one, "most MiB"))
+
 	b.here.says(t, "In the report, %.1f MiB were left after the 10 streams were closed,", mib(ten, "left after, MiB"))
 	rate := func(way string) string { return thousands(mib(way, "batches/s")) }
-	b.here.says(t, "Meanwhile STEF moved %s and %s batches/s, and OTLP %s and %s.", rate(ten), rate(one), rate(many), rate(single))
+	b.here.says(t, "| STEF, 10 streams | some %s | %.0f | %s |", tens(ten), mib(ten, "most MiB"), rate(ten))
+	b.here.says(t, "| STEF, one stream | some %s | %.0f | %s |", tens(one), mib(one, "most MiB"), rate(one))
+	b.here.says(t, "| OTLP, 20 concurrent requests | some %s | %.0f | %s |", tens(many), mib(many, "most MiB"), rate(many))
+	b.here.says(t, "| OTLP, sequential requests | %.0f | %.0f | %s |", mib(single, "median MiB"), mib(single, "most MiB"), rate(single))
 
 	unsteady := true
 	for _, trip := range []string{"0.02 ms", "2 ms"} {
