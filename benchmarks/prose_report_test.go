@@ -65,13 +65,13 @@ var elsewhere = []string{
 	"such ratios were 0.95 to 1.13 on a machine with other work",    // printed by BenchmarkPair
 	"a user had 1.23 with a spread of 18.5 % in three rounds. So differences of speed below 0.15",
 	"and 0.92 times in a run of a user",
-	"`fastest` costs 3 to 8 % of the bytes (single recordings: 1.7 to 10 %)",                                                  // -bench Levels
-	"had 0.69 times the bytes in a steady stream and 0.71 times in natural batches",                                           // by a reader
-	"a user's ordered metrics had 0.94 times the bytes of sorted ones there, and 1.13 times in natural batches",               // by a reader
-	"0.080, 0.385 and 0.354 times OTLP for the recordings of node (metrics, traces, logs), instead of 0.083, 0.392 and 0.366", // printed by stef stat and stef convert
-	"v0.1.1 has 4.4 % fewer bytes than v0.0.9 (hipstershop metrics, sorted) to 1.4 % more",                                    // a run of the parts size-parts and size-big
-	"| quantity | formula | constant | source |",                                                                              // make deployment
-	"its sender took 0.70 (metrics), 0.81 (traces) and 1.07 times (logs) OTLP's CPU, and its receiver 0.53, 0.41 and 0.56 times; without compression, 2.31, 2.25 and 1.71 times, and 0.64, 0.45 and 0.44 times", // a report that is not published
+	"`fastest` costs 3 to 8 % of the bytes (single recordings: 1.7 to 10 %)",                                                                                                                                                                                                                                                                                                                                                                      // -bench Levels
+	"had 0.69 times the bytes in a steady stream and 0.71 times in natural batches",                                                                                                                                                                                                                                                                                                                                                               // by a reader
+	"a user's ordered metrics had 0.94 times the bytes of sorted ones there, and 1.13 times in natural batches",                                                                                                                                                                                                                                                                                                                                   // by a reader
+	"0.080, 0.385 and 0.354 times OTLP for the recordings of node (metrics, traces, logs), instead of 0.083, 0.392 and 0.366",                                                                                                                                                                                                                                                                                                                     // printed by stef stat and stef convert
+	"v0.1.1 has 4.4 % fewer bytes than v0.0.9 (hipstershop metrics, sorted) to 1.4 % more",                                                                                                                                                                                                                                                                                                                                                        // a run of the parts size-parts and size-big
+	"| quantity | formula | constant | source |",                                                                                                                                                                                                                                                                                                                                                                                                  // make deployment
+	"| in a steady stream | metrics | traces | logs |",                                                                                                                                                                                                                                                                                                                                                                                            // a report that is not published
 	"| batches, streams | metrics | traces | logs |", "have 0.02 to 0.05 times OTLP's bytes more than streams of 12 minutes", "for go metrics in larger batches: 0.475 instead of 0.414 times", "It prints 0.56 times the bytes of OTLP for the first batch, and 0.23 to 0.24 times in the steady state", "raises the ratio of bytes by up to 0.05 (metrics) and 0.03 (traces and logs) in the mean, and by 0.06 and 0.04 in the worst recording", // TestLifetime
 	"than that of the recordings (0.68)",                 // the same page
 	"a user had 0.42 and 0.43 for metrics and logs",      // runs on a busy machine
@@ -103,9 +103,9 @@ func (b book) sizes(t *testing.T) {
 	parts, big := beside(t, "size-parts"), beside(t, "size-big")
 	b.here.says(t, "has %.2f to %.2f times its bytes on the %d sets of metrics and traces in natural batches, and %.2f to %.2f in one big batch",
 		least(parts), most(parts), len(parts), least(big), most(big))
-	b.here.holds(t, most(parts) < 1 && most(big) < 1, "The reference is smaller in the following cases (the figures are the bytes of STEF divided by its bytes): than STEF in its *ordered* mode")
-	b.here.says(t, "*ordered* mode, in natural batches: %s; in one big batch: %s; than STEF in the *full* form, in natural batches: %s; in one big batch: %s. It carries less",
-		larger(t, "size-parts", "STEF ordered"), larger(t, "size-big", "STEF ordered"), larger(t, "size-parts", "STEF full sorted"), larger(t, "size-big", "STEF full sorted"))
+	b.here.holds(t, most(parts) < 1 && most(big) < 1, "It is smaller than other settings of STEF on these sets (bytes of STEF divided by those of the reference):")
+	b.here.says(t, "| ordered, compact form | %s | %s |", larger(t, "size-parts", "STEF ordered"), larger(t, "size-big", "STEF ordered"))
+	b.here.says(t, "| sorted, full form | %s | %s |", larger(t, "size-parts", "STEF full sorted"), larger(t, "size-big", "STEF full sorted"))
 
 	var order []float64
 	above := 0
@@ -287,8 +287,9 @@ func (b book) speed(t *testing.T) {
 	}
 	const shop, host = "hipstershop", "hostandcollector"
 	compact := func(set string) float64 { return min(timed(set, "STEF sorted"), timed(set, "STEF ordered")) }
-	b.here.says(t, "On hipstershop metrics its sender takes %.2f times OTLP's CPU, and STEF in the compact form at best %.2f; on hostandcollector metrics %.2f, and STEF %.2f. The full form, sorted, has %.2f and %.2f.",
-		timed(shop, "STEF reference ordered"), compact(shop), timed(host, "STEF reference ordered"), compact(host), timed(shop, "STEF full sorted"), timed(host, "STEF full sorted"))
+	b.here.says(t, "ordered, measured here | %.2f | %.2f |", timed(shop, "STEF reference ordered"), timed(host, "STEF reference ordered"))
+	b.here.says(t, "the better mode | %.2f | %.2f |", compact(shop), compact(host))
+	b.here.says(t, "| sender: STEF in the full form, sorted | %.2f | %.2f |", timed(shop, "STEF full sorted"), timed(host, "STEF full sorted"))
 	quoted := func(set, operation, column string) float64 {
 		return table(t, "proposal-speed").where("set", set, "compression", "zstd", "operation", operation).one(t, column)
 	}
@@ -303,15 +304,19 @@ func (b book) speed(t *testing.T) {
 		}
 	}
 	cheaper := func(a, b []any) bool { return a[0].(float64) < b[0].(float64) && a[1].(float64) < b[1].(float64) }
-	b.here.says(t, "sender takes %.2f and %.2f times OTLP's CPU, STEF %.2f and %.2f; its receiver takes %.2f and %.2f times, STEF %.2f and %.2f.", append(senders, receivers...)...)
+	b.here.says(t, "| sender: reference, later version, ordered, its own figures | %.2f | %.2f |", senders[:2]...)
+	b.here.says(t, "| sender: STEF in the compact form, ordered | %.2f | %.2f |", senders[2:]...)
+	b.here.says(t, "| receiver: reference, later version, ordered, its own figures | %.2f | %.2f |", receivers[:2]...)
+	b.here.says(t, "| receiver: STEF in the compact form, ordered | %.2f | %.2f |", receivers[2:]...)
 	b.here.holds(t, cheaper(senders[:2], senders[2:]) && cheaper(receivers[2:], receivers[:2]), "a later version takes less CPU to send, and more to receive, than ordered STEF")
 	b.here.says(t, "takes less CPU than ours: %.2f and %.2f times OTLP's, ours %.2f and %.2f times", senders...)
-	b.here.says(t, "its sorted mode takes %.1f and %.1f times the CPU of its sender and %.2f and %.2f times that of its receiver",
+	b.here.says(t, "its sorted mode takes %.1f and %.1f times the CPU of the ordered mode at the sender, and %.2f and %.2f times at the receiver",
 		own(shop, study.SerializeFromPdata), own(host, study.SerializeFromPdata), own(shop, study.DeserializeToPdata), own(host, study.DeserializeToPdata))
 
 	version := words(referenceVersion(t))
 	b.here.says(t, "(sets for reporting; reference implementation of STEF: %s)", version)
-	b.here.says(t, "That is %s, measured here.", version)
+	b.here.says(t, "is timed here at %s, in its ordered mode.", version)
+	b.here.says(t, "| sender: reference %s, ordered, measured here |", version)
 	b.here.says(t, "with its defaults, %s in the published pages and figures;", version)
 	b.releasing.says(t, "are of %s. The contrib receiver v0.144.0 uses v0.0.9.", version)
 
