@@ -477,7 +477,7 @@ func (b book) collectors(t *testing.T) {
 	for _, signal := range signals {
 		both = append(both, span(".2", runs.where("signal", signal).column(t, "both, OTLP = 1")))
 	}
-	b.here.says(t, "CPU %s (metrics), %s (traces) and %s times (logs) in three runs; differences below 0.1 are noise, even on an idle machine", both...)
+	b.here.says(t, "CPU %s (metrics), %s (traces) and %s times (logs) in three runs (differences below 0.1 are noise, even on an idle machine)", both...)
 	b.here.says(t, "or those of 200 ms | zstd | %s (metrics), %s (traces), %s (logs) |", both...)
 	b.root.says(t, "mostly in bytes. CPU is %s (metrics), %s (traces) and %s times (logs) that of OTLP", both...)
 	logs := runs.where("signal", "logs").column(t, "both, OTLP = 1")
@@ -518,7 +518,7 @@ func (b book) collectors(t *testing.T) {
 		}
 	}
 	b.here.says(t, "[whole Collectors](collectors.md) took %.2f to %.2f times the CPU of OTLP with it.", least(arrow), most(arrow))
-	b.here.says(t, "machine; %.2f to %.2f times in the agent alone, in one run", least(agents), most(agents))
+	b.here.says(t, "machine), and %.2f to %.2f times in the agent alone, in one run", least(agents), most(agents))
 	b.here.says(t, "| %s, %s and %s times | %s, %s and %s times |\n| exporter", append(slices.Clone(both[3:]), both[:3]...)...)
 	b.here.says(t, "bytes %s (metrics), %s (traces) and %s times (logs), and [", both[3:]...)
 	b.here.says(t, "up to 8,192 items, or those of 200 ms | %s | %s | %s |", both[3:]...)
