@@ -191,7 +191,7 @@ func WithSchemaCheck(check func(wire schema.WireSchema) error) WriterOption {
 func WithUserData(pairs map[string]string) WriterOption {
 	return func(c *config.Writer) error {
 		if len(pairs) > MaxUserDataPairs {
-			return fmt.Errorf("stef: WithUserData: %d pairs, at most %d", len(pairs), MaxUserDataPairs)
+			return fmt.Errorf("stef: WithUserData: there are %d pairs, at most %d are allowed", len(pairs), MaxUserDataPairs)
 		}
 		for k, v := range pairs {
 			if len(k) > MaxUserDataBytes || len(v) > MaxUserDataBytes {

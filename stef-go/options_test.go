@@ -94,7 +94,7 @@ func TestWriterOptionErrors(t *testing.T) {
 	}
 	f("", stef.WithUserData(pairs))
 	pairs["one more"] = ""
-	f("WithUserData: 1025 pairs, at most 1024", stef.WithUserData(pairs))
+	f("WithUserData: there are 1025 pairs, at most 1024 are allowed", stef.WithUserData(pairs))
 	long := strings.Repeat("x", stef.MaxUserDataBytes)
 	f("", stef.WithUserData(map[string]string{long: long}))
 	f("", stef.WithUserData(nil))

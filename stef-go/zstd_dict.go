@@ -61,7 +61,7 @@ func WithZstdDict(dict *ZstdDict) WriterOption {
 func WithZstdDicts(dicts ...*ZstdDict) ReaderOption {
 	return func(c *config.Reader) error {
 		if len(dicts) > config.MaxZstdDicts {
-			return fmt.Errorf("stef: WithZstdDicts: %d dictionaries, at most %d", len(dicts), config.MaxZstdDicts)
+			return fmt.Errorf("stef: WithZstdDicts: there are %d dictionaries, at most %d are allowed", len(dicts), config.MaxZstdDicts)
 		}
 		c.ZstdDicts = config.ZstdDicts{}
 		for i, d := range dicts {

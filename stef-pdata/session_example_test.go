@@ -89,7 +89,7 @@ func ExampleLogsEncoder_session() {
 	// Output:
 	// the server has "started"
 	// the server has "ready"
-	// delivered except 1; log record 1 of its scope: limit exceeded: 1200 attributes, at most 1023
+	// delivered except 1; log record 1 of its scope: limit exceeded: there are 1200 attributes, at most 1023 are allowed
 	// shutdown: <nil>
 }
 

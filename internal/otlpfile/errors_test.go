@@ -107,7 +107,7 @@ func TestErrorText(t *testing.T) {
 	f(join([]byte{0x0a, 0}, span[:7]), otlpfile.Proto, otlpfile.Traces, io.ErrUnexpectedEOF,
 		"otlp traces entry 2, byte 2: the file ends inside the entry that begins here (head -c 2 of the file keeps the entries before it): unexpected EOF")
 	f([]byte{0x0a, 0xff, 0xff, 0x7f}, otlpfile.Proto, otlpfile.Traces, otlpfile.ErrTooLarge,
-		"otlp traces entry 1, byte 0: over the limit: an entry of 2097151 bytes, at most 1000")
+		"otlp traces entry 1, byte 0: over the limit: an entry has 2097151 bytes, at most 1000 are allowed")
 	f(part(0x0a, 1, 0x07), otlpfile.Parts, otlpfile.Logs, otlpfile.ErrCorrupt,
 		"otlp-parts logs part 1, byte 6: corrupt: ResourceLogs has the invalid field number 0")
 	f(part(0x0b), otlpfile.Parts, otlpfile.Logs, otlpfile.ErrCorrupt,

@@ -35,7 +35,7 @@ func (d *protoDecoder) next(buf []byte) (piece, error) {
 			break
 		}
 		if err == nil && size > d.limit {
-			err = fmt.Errorf("%w: an entry of %d bytes, at most %d", ErrTooLarge, size, d.limit)
+			err = fmt.Errorf("%w: an entry has %d bytes, at most %d are allowed", ErrTooLarge, size, d.limit)
 		}
 		if err = d.inside(err); err != nil {
 			if len(p.buf) > 0 { // whole entries before the error

@@ -269,7 +269,7 @@ func (d *decoder) oneof(c *column, cur *Oneof) (*Oneof, error) {
 		return nil, err
 	}
 	if choice > uint64(len(c.links)) {
-		return nil, fault(ErrCorrupt, "choice %d of a oneof with %d choices", choice, len(c.links))
+		return nil, fault(ErrCorrupt, "a oneof has choice %d, but its type has only %d choices", choice, len(c.links))
 	}
 	if d.trace != nil {
 		d.event(c, TraceChoice{int(choice), c.bitIn.missing - missing})
@@ -349,7 +349,7 @@ func (d *decoder) multimap(c *column, cur *Multimap) (*Multimap, error) {
 	}
 	count := header >> 1
 	if count > MaxPairs {
-		return nil, fault(ErrLimit, "%d pairs, the limit is %d", count, MaxPairs)
+		return nil, fault(ErrLimit, "a multimap has %d pairs, the limit is %d", count, MaxPairs)
 	}
 	if d.trace != nil {
 		d.event(c, TracePairs{count})

@@ -121,7 +121,7 @@ func (f *fitter) oneof(s *schema.Struct, path string, v *Oneof) (*Oneof, error) 
 
 func (f *fitter) multimap(m *schema.Multimap, path string, v *Multimap) (*Multimap, error) {
 	if len(v.Pairs) > MaxPairs {
-		return nil, fault(ErrLimit, "%s: %d pairs, the limit is %d", path, len(v.Pairs), MaxPairs)
+		return nil, fault(ErrLimit, "%s: the multimap has %d pairs, the limit is %d", path, len(v.Pairs), MaxPairs)
 	}
 	fit := &Multimap{Pairs: make([]Pair, len(v.Pairs))}
 	for i, p := range v.Pairs {

@@ -134,7 +134,7 @@ func parseWire(in *byteReader, trace *tracer) (schema.WireSchema, error) {
 		return nil, err
 	}
 	if count > schema.MaxWireEntries {
-		return nil, fault(ErrLimit, "%d entries of the wire schema, the limit is %d", count, schema.MaxWireEntries)
+		return nil, fault(ErrLimit, "the wire schema has %d entries, the limit is %d", count, schema.MaxWireEntries)
 	}
 	trace.bytes(in, TraceField{"structs and oneofs", count})
 	w := schema.WireSchema{}
@@ -144,13 +144,13 @@ func parseWire(in *byteReader, trace *tracer) (schema.WireSchema, error) {
 			return nil, err
 		}
 		if n > maxChoices {
-			return nil, fault(ErrSchema, "entry %d of the wire schema has %d fields", len(w), n)
+			return nil, fault(ErrSchema, "entry %d of the wire schema has %d fields, the limit is %d", len(w), n, maxChoices)
 		}
 		w = append(w, int(n))
 		trace.bytes(in, TraceWire{n})
 	}
 	if in.left() > 0 {
-		return nil, fault(ErrCorrupt, "%d bytes after the last entry of the wire schema", in.left())
+		return nil, fault(ErrCorrupt, "%d bytes follow the last entry of the wire schema", in.left())
 	}
 	return w, nil
 }
@@ -161,7 +161,7 @@ func parseUserData(in *byteReader, trace *tracer) (map[string]string, error) {
 		return nil, err
 	}
 	if count > maxUserData {
-		return nil, fault(ErrLimit, "%d pairs of user data, the limit is %d", count, maxUserData)
+		return nil, fault(ErrLimit, "the header has %d pairs of user data, the limit is %d", count, maxUserData)
 	}
 	trace.bytes(in, TraceField{"pairs of user data", count})
 	data := map[string]string{}
@@ -185,7 +185,7 @@ func headerString(in *byteReader) (string, error) {
 		return "", err
 	}
 	if n > maxUserDataBytes {
-		return "", fault(ErrLimit, "%d bytes in one string of user data, the limit is %d", n, maxUserDataBytes)
+		return "", fault(ErrLimit, "a string of user data has %d bytes, the limit is %d", n, maxUserDataBytes)
 	}
 	b, err := in.take(n, "user data")
 	return string(b), err
@@ -199,7 +199,7 @@ func appendVarHeader(dst []byte, w schema.WireSchema, userData map[string]string
 	var wire []byte
 	if w != nil {
 		if len(w) > schema.MaxWireEntries {
-			return nil, fault(ErrLimit, "%d structs and oneofs, the limit is %d", len(w), schema.MaxWireEntries)
+			return nil, fault(ErrLimit, "the wire schema has %d structs and oneofs, the limit is %d", len(w), schema.MaxWireEntries)
 		}
 		wire = binary.AppendUvarint(nil, uint64(len(w)))
 		for _, n := range w {
@@ -209,7 +209,7 @@ func appendVarHeader(dst []byte, w schema.WireSchema, userData map[string]string
 	dst = append(binary.AppendUvarint(dst, uint64(len(wire))), wire...)
 
 	if len(userData) > maxUserData {
-		return nil, fault(ErrLimit, "%d pairs of user data, the limit is %d", len(userData), maxUserData)
+		return nil, fault(ErrLimit, "the header has %d pairs of user data, the limit is %d", len(userData), maxUserData)
 	}
 	dst = binary.AppendUvarint(dst, uint64(len(userData)))
 	var keys []string
@@ -220,7 +220,7 @@ func appendVarHeader(dst []byte, w schema.WireSchema, userData map[string]string
 	for _, key := range keys {
 		for _, s := range []string{key, userData[key]} {
 			if len(s) > maxUserDataBytes {
-				return nil, fault(ErrLimit, "%d bytes in one string of user data, the limit is %d", len(s), maxUserDataBytes)
+				return nil, fault(ErrLimit, "a string of user data has %d bytes, the limit is %d", len(s), maxUserDataBytes)
 			}
 			dst = append(binary.AppendUvarint(dst, uint64(len(s))), s...)
 		}

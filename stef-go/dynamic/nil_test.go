@@ -43,22 +43,22 @@ func TestOptionRanges(t *testing.T) {
 		_, err := dynamic.NewReader(new(bytes.Buffer), root, option)
 		require.EqualError(t, err, "stef: "+want)
 	}
-	read("WithMaxDepth(0): limit exceeded: not from 1 to 100000", dynamic.WithMaxDepth(0))
-	read("WithMaxDepth(100001): limit exceeded: not from 1 to 100000", dynamic.WithMaxDepth(100_001))
-	read(fmt.Sprintf("WithMaxRecordBytes(-1): limit exceeded: not from 1 to %d", math.MaxInt), dynamic.WithMaxRecordBytes(-1))
-	read(fmt.Sprintf("WithMaxDictBytes(0): limit exceeded: not from 1 to %d", math.MaxInt), dynamic.WithMaxDictBytes(0))
+	read("WithMaxDepth(0): limit exceeded: the value must be from 1 to 100000", dynamic.WithMaxDepth(0))
+	read("WithMaxDepth(100001): limit exceeded: the value must be from 1 to 100000", dynamic.WithMaxDepth(100_001))
+	read(fmt.Sprintf("WithMaxRecordBytes(-1): limit exceeded: the value must be from 1 to %d", math.MaxInt), dynamic.WithMaxRecordBytes(-1))
+	read(fmt.Sprintf("WithMaxDictBytes(0): limit exceeded: the value must be from 1 to %d", math.MaxInt), dynamic.WithMaxDictBytes(0))
 
 	write := func(want string, option dynamic.WriterOption) {
 		t.Helper()
 		_, err := dynamic.NewWriter(io.Discard, root, option)
 		require.EqualError(t, err, "stef: "+want)
 	}
-	write("WithCompression(2): unknown version", dynamic.WithCompression(2))
-	write("WithZstdLevel(23): limit exceeded: not from 0 to 22", dynamic.WithZstdLevel(23))
-	write("WithWindowBytes(8388609): limit exceeded: not from 0 to 8388608", dynamic.WithWindowBytes(8<<20+1))
+	write("WithCompression(2): unknown version: the compression must be None or Zstd", dynamic.WithCompression(2))
+	write("WithZstdLevel(23): limit exceeded: the value must be from 0 to 22", dynamic.WithZstdLevel(23))
+	write("WithWindowBytes(8388609): limit exceeded: the value must be from 0 to 8388608", dynamic.WithWindowBytes(8<<20+1))
 	write("WithRestart(0x8) has unknown flags: limit exceeded", dynamic.WithRestart(8))
-	write("WithFrameBytes(-1): limit exceeded: not from 0 to 33554432", dynamic.WithFrameBytes(-1))
-	write("WithDictBytes(33554433): limit exceeded: not from 0 to 33554432", dynamic.WithDictBytes(32<<20+1))
+	write("WithFrameBytes(-1): limit exceeded: the value must be from 0 to 33554432", dynamic.WithFrameBytes(-1))
+	write("WithDictBytes(33554433): limit exceeded: the value must be from 0 to 33554432", dynamic.WithDictBytes(32<<20+1))
 }
 
 // If the schema does not fit, the error says that the records may be of another root.

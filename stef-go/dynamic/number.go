@@ -83,7 +83,7 @@ func (s *xorState) decode(in *bitReader) (float64, error) {
 		}
 		lead, size := int(sizes>>6), int(sizes&0x3f)+1
 		if lead+size > 64 {
-			return 0, fault(ErrCorrupt, "%d leading bits and %d bits are more than 64", lead, size)
+			return 0, fault(ErrCorrupt, "a float has %d leading zero bits and %d other bits, more than 64 in all", lead, size)
 		}
 		s.lead, s.trail = lead, 64-lead-size
 	}

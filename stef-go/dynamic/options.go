@@ -134,7 +134,7 @@ func WithCompression(c Compression) WriterOption {
 	return func(cfg *writerConfig) error {
 		cfg.compression = c
 		if c > Zstd {
-			return fmt.Errorf("stef: WithCompression(%d): %w", c, ErrVersion)
+			return fmt.Errorf("stef: WithCompression(%d): %w: the compression must be None or Zstd", c, ErrVersion)
 		}
 		return nil
 	}
@@ -227,7 +227,7 @@ func WithDictBytes(n int) WriterOption {
 
 func inRange(option string, n, least, most int) error {
 	if n < least || n > most {
-		return fmt.Errorf("stef: %s(%d): %w: not from %d to %d", option, n, ErrLimit, least, most)
+		return fmt.Errorf("stef: %s(%d): %w: the value must be from %d to %d", option, n, ErrLimit, least, most)
 	}
 	return nil
 }

@@ -105,7 +105,7 @@ func (r *Reader) readHeaders() (offset int64, err error) {
 		return offset, err
 	}
 	if f.UncompressedSize > maxVarHeader {
-		return offset, fault(ErrLimit, "%d bytes of variable header, the limit is %d", f.UncompressedSize, maxVarHeader)
+		return offset, fault(ErrLimit, "the variable header has %d bytes, the limit is %d", f.UncompressedSize, maxVarHeader)
 	}
 	content, err := r.content(f, true)
 	if err != nil {

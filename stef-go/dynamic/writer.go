@@ -79,7 +79,7 @@ func (w *Writer) writeHeaders(wire schema.WireSchema) error {
 		return err
 	}
 	if len(content) > maxVarHeader {
-		return fault(ErrLimit, "%d bytes of variable header, the limit is %d", len(content), maxVarHeader)
+		return fault(ErrLimit, "the variable header has %d bytes, the limit is %d", len(content), maxVarHeader)
 	}
 	if w.cfg.compression == Zstd {
 		if w.zstd, err = newDeflater(w.cfg.level, w.cfg.window); err != nil {

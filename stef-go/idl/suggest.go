@@ -117,7 +117,7 @@ func definitionHint(word string) string {
 	case "root":
 		return `: "root" comes after the name, as in "struct Order root {"`
 	case "typedef", "using", "alias":
-		return ": types have no second names, use the type itself"
+		return ": there are no type aliases, use the type itself"
 	case "service", "rpc":
 		return ": a schema describes records only"
 	case "syntax", "edition":

@@ -228,7 +228,7 @@ func TestTornTail(t *testing.T) {
 				if end == ends[last] && tail != tooLong {
 					advice = "; stef repair copies its whole frames"
 				}
-				f(content, content, "the file is kept as it is"+advice+": ")
+				f(content, content, "the file is damaged and is kept unchanged"+advice+": ")
 			}
 		}
 		for cut := ends[last-1] + 1; cut < ends[last]; cut += 1 + (ends[last]-ends[last-1])/50 {
@@ -249,7 +249,7 @@ func TestTornTail(t *testing.T) {
 		for _, from := range []int64{0, ends[0]} {
 			lost := slices.Clone(b)
 			copy(lost[from:], []byte{0, 0, 0})
-			f(lost, lost, "the file is kept as it is")
+			f(lost, lost, "the file is damaged and is kept unchanged")
 		}
 	}
 

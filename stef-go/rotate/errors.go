@@ -35,7 +35,7 @@ func (e *Error) Error() string {
 	lost := ""
 	switch {
 	case e.Op == "create":
-		lost = " (the function of this Write was not called)"
+		lost = " (nothing of this Write was written)"
 	case e.Lost > 0:
 		lost = fmt.Sprintf(" (%d records lost)", e.Lost)
 	}

@@ -120,7 +120,7 @@ func recoverFile(path string) (bool, error) {
 // may hold records. After a crash of the machine, the last frame can be incomplete, and the file
 // can end in zeros, which were never written: damage says that the file has zeros after end. If
 // other bytes follow, or the file cannot be read, wholeFrames returns size, true and the error,
-// so that the file is kept as it is: a repair may want these bytes.
+// so that the file is damaged and is kept unchanged: a repair may want these bytes.
 func wholeFrames(f io.ReaderAt, size int64) (end int64, records bool, damage error) {
 	var frames Frames
 	for {
@@ -138,7 +138,7 @@ func wholeFrames(f io.ReaderAt, size int64) (end int64, records bool, damage err
 			if records && errors.Is(err, stef.ErrCorrupt) {
 				advice = "; stef repair copies its whole frames"
 			}
-			return size, true, fmt.Errorf("the file is kept as it is%s: %w", advice, err)
+			return size, true, fmt.Errorf("the file is damaged and is kept unchanged%s: %w", advice, err)
 		case !records:
 			return end, false, fmt.Errorf("the file had no whole frame of records, only zeros, and was removed: %w", err)
 		}

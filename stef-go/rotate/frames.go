@@ -138,7 +138,7 @@ func number(b []byte, limit uint64) (v uint64, n int, err error) {
 		return 0, 0, fmt.Errorf("%w: a size has more than 64 bits", stef.ErrCorrupt)
 	}
 	if n > 0 && v > limit {
-		return 0, 0, fmt.Errorf("%w: a size of %d bytes, at most %d", stef.ErrLimit, v, limit)
+		return 0, 0, fmt.Errorf("%w: a size is %d bytes, at most %d are allowed", stef.ErrLimit, v, limit)
 	}
 	return v, n, nil
 }

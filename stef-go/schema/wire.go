@@ -100,7 +100,7 @@ func Keep(root *Struct, w WireSchema) (Kept, error) {
 	}
 	if next < len(w) {
 		return nil, &WireError{Entry: next,
-			Reason: fmt.Sprintf("is left over: with %s, root %s has no further struct or oneof", w[:next].Text(), root.Name)}
+			Reason: fmt.Sprintf("is one too many: with the numbers %s, root %s has only %d structs and oneofs", w[:next].Text(), root.Name, next)}
 	}
 	return kept, nil
 }
@@ -204,7 +204,7 @@ func ParseWire(b []byte) (w WireSchema, rest []byte, err error) {
 	// Each entry is at least one byte, so b bounds the allocation.
 	if count > uint64(len(b)) {
 		return nil, nil, &WireError{Entry: -1,
-			Reason: fmt.Sprintf("%d entries announced, %d bytes left", count, len(b))}
+			Reason: fmt.Sprintf("it announces %d entries, but only %d bytes follow", count, len(b))}
 	}
 	w = make(WireSchema, count)
 	for i := range w {
@@ -236,7 +236,7 @@ func cutUvarint(b []byte) (v uint64, rest []byte, reason string) {
 }
 
 func tooManyEntries(n uint64) error {
-	return &WireError{Entry: -1, Reason: fmt.Sprintf("%d entries, the limit is %d", n, MaxWireEntries)}
+	return &WireError{Entry: -1, Reason: fmt.Sprintf("it has %d entries, the limit is %d", n, MaxWireEntries)}
 }
 
 func badCount[T int | uint64](entry int, n T) error {

@@ -82,7 +82,7 @@ func TestAppendBinary(t *testing.T) {
 		requireWireError(t, err, want)
 	}
 	e(schema.WireSchema{1, -1}, "wire schema: entry 1: -1 is not a possible number of fields")
-	e(make(schema.WireSchema, 1025), "wire schema: 1025 entries, the limit is 1024")
+	e(make(schema.WireSchema, 1025), "wire schema: it has 1025 entries, the limit is 1024")
 }
 
 func TestParseWire(t *testing.T) {
@@ -111,9 +111,9 @@ func TestParseWire(t *testing.T) {
 	e("", "wire schema: number of entries is cut off")
 	e("80", "wire schema: number of entries is cut off")
 	e("ffffffffffffffffff02", "wire schema: number of entries overflows 64 bits")
-	e("8108", "wire schema: 1025 entries, the limit is 1024")
-	e("ffffffffffffffffff01", "wire schema: 18446744073709551615 entries, the limit is 1024")
-	e("030102", "wire schema: 3 entries announced, 2 bytes left")
+	e("8108", "wire schema: it has 1025 entries, the limit is 1024")
+	e("ffffffffffffffffff01", "wire schema: it has 18446744073709551615 entries, the limit is 1024")
+	e("030102", "wire schema: it announces 3 entries, but only 2 bytes follow")
 	e("020180", "wire schema: entry 1: is cut off")
 	e("0201ffffffffffffffffff02", "wire schema: entry 1: overflows 64 bits")
 	e("018080808008", "wire schema: entry 0: 2147483648 is not a possible number of fields")
@@ -151,7 +151,7 @@ func TestKeep(t *testing.T) {
 	e(schema.WireSchema{4, 3}, "wire schema: entry 1 (PS): has 3 fields, this schema has 2")
 	e(schema.WireSchema{4, -1}, "wire schema: entry 1 (PS): has -1 fields, this schema has 2")
 	// A wire schema must not list a struct if all fields that refer to it are dropped.
-	e(schema.WireSchema{2, 2}, "wire schema: entry 1: is left over: with 2, root Rec has no further struct or oneof")
+	e(schema.WireSchema{2, 2}, "wire schema: entry 1: is one too many: with the numbers 2, root Rec has only 1 structs and oneofs")
 }
 
 func requireWireError(t *testing.T, err error, want string) {

@@ -456,9 +456,9 @@ func (s *ReadStream) fail(record uint64, column int, err error) bool {
 func (s *ReadStream) explain(err error) error {
 	own := s.tree.Path(0)
 	if s.frame.Header().Schema == nil {
-		return fmt.Errorf("the stream announces no schema, so the reader assumes %v of %s. If its records are those of another root, "+
-			"use the reader of that root; if the writer had an older schema, pass its numbers (stefc -numbers OLD.stef) to stefc -base and generate the reader again; if it had a newer schema or another -base, generate the reader from that schema with that -base: %w",
-			s.wire, own, err)
+		return fmt.Errorf("%w; the stream announces no schema, so the reader assumes %v of %s. If its records are those of another root, "+
+			"use the reader of that root; if the writer had another schema, generate the reader from the newer schema, with -base and the numbers of the writer (stefc -numbers prints them)",
+			err, s.wire, own)
 	}
 	others := rootsOf(s.roots, own, s.wire)
 	if len(others) == 1 {
@@ -466,7 +466,7 @@ func (s *ReadStream) explain(err error) error {
 			err, own, others[0], others[0])
 	}
 	if s.older || len(others) > 0 {
-		return fmt.Errorf("%w; or the records are not those of %s, but those of another root: a stream does not name its root, so the reader cannot tell; "+
+		return fmt.Errorf("%w; if the stream is not damaged, its records are those of another root than %s (a stream does not name its root), "+
 			"or fields were inserted, moved or changed since: compare the schemas with stefc -against OLD.stef", err, own)
 	}
 	return err

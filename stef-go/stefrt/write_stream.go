@@ -201,11 +201,11 @@ func CheckRecord(s *WriteStream, top *Node, markAll func(*Check)) error {
 	c := Check{Shared: true, Measure: top.bit&oversize == 0}
 	markAll(&c)
 	if c.Pairs > stef.MaxPairs {
-		return fmt.Errorf("stef: record %d: %w: a multimap %s of %d pairs, at most %d; if these are pairs of earlier records, call its Reset before Append",
+		return fmt.Errorf("stef: record %d: %w: a multimap %s has %d pairs, at most %d are allowed; if it holds pairs of earlier records, call Reset before Append",
 			s.written+s.pending+1, stef.ErrLimit, c.Multimap, c.Pairs, stef.MaxPairs)
 	}
 	if c.Text > maxRecordText {
-		return fmt.Errorf("stef: record %d: %w: %d bytes of text, at most %d",
+		return fmt.Errorf("stef: record %d: %w: it has %d bytes of text, at most %d are allowed",
 			s.written+s.pending+1, stef.ErrLimit, c.Text, maxRecordText)
 	}
 	top.SetOversize(false)

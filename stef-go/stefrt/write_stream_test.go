@@ -276,7 +276,7 @@ func TestOversizeRecords(t *testing.T) {
 		err = w.Write()
 		require.ErrorIs(t, err, stef.ErrLimit)
 		require.ErrorContains(t, err, "record 2: ")
-		require.ErrorContains(t, err, "a multimap Ints of 1024 pairs, at most 1023")
+		require.ErrorContains(t, err, "a multimap Ints has 1024 pairs, at most 1023")
 	}
 	// Nothing of the record was written, and the writer continues.
 	ints.SetLen(1)

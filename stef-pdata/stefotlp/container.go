@@ -77,7 +77,7 @@ func (e *encoder) rejectItem(i int, x extent, err error) {
 func (e *encoder) start(b []byte) error {
 	e.began = e.Losses()
 	if len(b) > maxMessageBytes {
-		return &WireError{Err: fmt.Errorf("%w: %d bytes", errTooLong, len(b))}
+		return &WireError{Err: fmt.Errorf("%w: it has %d bytes, at most %d are allowed", errTooLong, len(b), maxMessageBytes)}
 	}
 	for at := 0; at < len(b); {
 		field := at

@@ -91,11 +91,11 @@ func merge(c int64, held, sent []any) (list []any, repeated bool, err error) {
 			list = append(list, sent[used])
 			used++
 		default:
-			return nil, false, corrupt("%d exemplars, fewer than the code %d has places for", len(sent), c)
+			return nil, false, corrupt("the record has %d exemplars, fewer than its code %d has places for", len(sent), c)
 		}
 	}
 	if used < len(sent) {
-		return nil, false, corrupt("%d exemplars, more than the code %d has places for", len(sent), c)
+		return nil, false, corrupt("the record has %d exemplars, more than its code %d has places for", len(sent), c)
 	}
 	return list, repeated, nil
 }

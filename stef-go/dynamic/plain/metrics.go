@@ -80,7 +80,7 @@ func (m *metrics) plain(rec view) (*dynamic.Struct, error) {
 	fields := map[string]any{"StartTimestamp": p.start, "Timestamp": p.time, "Value": value}
 	m.update(x, home, p)
 	if m.tables.elements > maxHeld {
-		return nil, fmt.Errorf("%w: the series have %d words and floats, the limit is %d", dynamic.ErrLimit, m.tables.elements, maxHeld)
+		return nil, fmt.Errorf("%w: all series together have %d words and floats, the limit is %d", dynamic.ErrLimit, m.tables.elements, maxHeld)
 	}
 	if m.repeats {
 		exemplars, err := m.exemplarsOf(rec, x)

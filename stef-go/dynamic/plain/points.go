@@ -98,15 +98,15 @@ func (m *metrics) listsOf(compact view, x *series, p *point) error {
 	words := m.words.elements(compact.numbers("Words"))
 	floats := m.floatElements(compact.doubles("Floats"))
 	if len(words) < isFar {
-		return corrupt("%d elements of Words, fewer than the %d times that are far", len(words), isFar)
+		return corrupt("Words has %d elements, fewer than the %d far times that it must hold", len(words), isFar)
 	}
 	words, p.far = words[:len(words)-isFar], words[len(words)-isFar:]
 	if !composite {
 		if len(words) > 0 {
-			return corrupt("%d elements of Words in addition to the times that are far, in a value of kind %d", len(words), p.kind)
+			return corrupt("Words has %d elements more than far times, which a value of kind %d cannot have", len(words), p.kind)
 		}
 		if len(floats) > 0 {
-			return undefined("Floats in a value of kind %d", p.kind)
+			return undefined("Floats has elements, which a value of kind %d cannot have", p.kind)
 		}
 		return nil
 	}

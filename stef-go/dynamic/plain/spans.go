@@ -128,12 +128,12 @@ func (s *spans) timesOf(rec, span view, base uint64, fields map[string]any) (sta
 	if len(events) > 0 || startCode == far || durationCode == far {
 		times := s.times.elements(rec.sub("Compact").numbers("Times"))
 		if len(times) < len(events) {
-			return 0, corrupt("%d elements of Times for %d events", len(times), len(events))
+			return 0, corrupt("Times has %d elements, fewer than the %d events", len(times), len(events))
 		}
 		codes, others = times[:len(events)], times[len(events):]
 	}
 	if have, need := len(others), count(codes, far)+btoi(startCode == far)+btoi(durationCode == far); have != need {
-		return 0, corrupt("%d elements of Times after those of events, but %d times that are far", have, need)
+		return 0, corrupt("Times has %d elements after those of the events, but there are %d far times", have, need)
 	}
 	next := func() (x uint64) {
 		x, others = others[0], others[1:]

@@ -77,7 +77,7 @@ func (p *parts) expHistogram(typ *schema.Struct) (*dynamic.Struct, error) {
 	}
 	counts := p.words[7:]
 	if p.words[6] > uint64(len(counts)) {
-		return nil, corrupt("%d negative counts, but only %d counts", p.words[6], len(counts))
+		return nil, corrupt("the value has %d negative counts, but only %d counts in all", p.words[6], len(counts))
 	}
 	negative, positive := counts[:p.words[6]], counts[p.words[6]:]
 	h := newStruct(typ)

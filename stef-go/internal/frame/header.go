@@ -82,7 +82,7 @@ func ParseVarHeader(b []byte) (h VarHeader, err error) {
 			return h, fmt.Errorf("%w: %w", stef.ErrCorrupt, err)
 		}
 		if len(rest) > 0 {
-			return h, fmt.Errorf("%w: %d bytes after the last entry of the wire schema", stef.ErrCorrupt, len(rest))
+			return h, fmt.Errorf("%w: %d bytes follow the last entry of the wire schema", stef.ErrCorrupt, len(rest))
 		}
 	}
 	count, n := bitio.Uvarint(b)
@@ -115,10 +115,10 @@ func cutRun(b []byte, limit int, what string) (run, rest []byte, err error) {
 		return nil, nil, fmt.Errorf("%w: the size of the %s is cut off or too long", stef.ErrCorrupt, what)
 	}
 	if size > uint64(limit) {
-		return nil, nil, fmt.Errorf("%w: %s of %d bytes, at most %d", stef.ErrLimit, what, size, limit)
+		return nil, nil, fmt.Errorf("%w: the %s has %d bytes, at most %d are allowed", stef.ErrLimit, what, size, limit)
 	}
 	if b = b[n:]; size > uint64(len(b)) {
-		return nil, nil, fmt.Errorf("%w: %s of %d bytes, only %d remain", stef.ErrCorrupt, what, size, len(b))
+		return nil, nil, fmt.Errorf("%w: the %s has %d bytes, but only %d remain", stef.ErrCorrupt, what, size, len(b))
 	}
 	return b[:size], b[size:], nil
 }

@@ -358,7 +358,7 @@ func (r *Reader) size(limit int, name string) (int, error) {
 		return 0, err
 	}
 	if size > uint64(limit) {
-		return 0, fmt.Errorf("%w: frame of %d bytes, at most %d (Limits.%s of the reader, see stef.WithLimits)", stef.ErrLimit, size, limit, name)
+		return 0, fmt.Errorf("%w: the frame has %d bytes, at most %d are allowed (Limits.%s of the reader, see stef.WithLimits)", stef.ErrLimit, size, limit, name)
 	}
 	return int(size), nil
 }
@@ -414,7 +414,7 @@ func (r *Reader) endZstd(frame int) error {
 	case n > 0:
 		return surplusError(frame)
 	case errors.Is(err, zstd.ErrCRCMismatch):
-		return fmt.Errorf("%w: zstd data up to frame %d: %w", stef.ErrCorrupt, frame, err)
+		return fmt.Errorf("%w: the checksum of the zstd data up to frame %d is wrong: %w", stef.ErrCorrupt, frame, err)
 	}
 	return nil
 }

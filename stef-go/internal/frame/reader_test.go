@@ -77,7 +77,7 @@ func TestHeaderLimit(t *testing.T) {
 	requireError(t, err, stef.ErrLimit, 0, -1, "the size field is 11, must be at most 10")
 	stream := join(unhex(t, plainHead), plainFrame(0, "\x00\x00"+strings.Repeat("x", 9)))
 	_, _, err = readAll(bytes.NewReader(stream), limits)
-	requireError(t, err, stef.ErrLimit, 7, 0, "frame of 11 bytes, at most 10 (Limits.HeaderBytes of the reader, see stef.WithLimits)")
+	requireError(t, err, stef.ErrLimit, 7, 0, "the frame has 11 bytes, at most 10 are allowed (Limits.HeaderBytes of the reader, see stef.WithLimits)")
 	stream = join(unhex(t, plainHead), plainFrame(0, "\x00\x00"+strings.Repeat("x", 8)), plainFrame(0, strings.Repeat("y", 11)))
 	parts, _, err := readAll(bytes.NewReader(stream), limits)
 	require.NoError(t, err, "the limit is for headers")
@@ -114,7 +114,7 @@ func TestFrameErrors(t *testing.T) {
 	f("00 80", stef.ErrCorrupt, at, "unexpected EOF")
 	f("00 00", stef.ErrCorrupt, at, "the frame has no content")
 	f("00 02 61", stef.ErrCorrupt, at, "unexpected EOF")
-	f("00 81 80 80 20", stef.ErrLimit, at, "frame of 67108865 bytes, at most 67108864")
+	f("00 81 80 80 20", stef.ErrLimit, at, "the frame has 67108865 bytes, at most 67108864")
 	f("00 ff ff ff ff ff ff ff ff ff 01", stef.ErrLimit, at, "at most 67108864")
 	f("00 ff ff ff ff ff ff ff ff ff 02", stef.ErrCorrupt, at, "a number has more than 64 bits")
 }
@@ -130,7 +130,7 @@ func TestVarHeaderFrameErrors(t *testing.T) {
 	f("08 02 00 00", stef.ErrCorrupt, "unknown bits in the frame flags 0x08")
 	f("00 00", stef.ErrCorrupt, "the frame has no content")
 	f("00 02 00", stef.ErrCorrupt, "unexpected EOF")
-	f("00 81 80 40", stef.ErrLimit, "frame of 1048577 bytes, at most 1048576")
+	f("00 81 80 40", stef.ErrLimit, "the frame has 1048577 bytes, at most 1048576")
 	f("00 01 00", stef.ErrCorrupt, "the number of user data pairs is cut off")
 	// Flags of the variable header are ignored.
 	_, err := read(unhex(t, plainHead+"07 02 00 00"))

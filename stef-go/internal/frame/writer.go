@@ -133,7 +133,7 @@ func (w *Writer) Frame(flags stef.FrameFlags, records uint64, tree *column.Write
 	head, data := tree.AppendSizes(head)
 	size := len(head) - headRoom + data
 	if size > stef.MaxFrameBytes {
-		return 0, fmt.Errorf("%w: %d bytes, at most %d", stef.ErrFrameTooLarge, size, stef.MaxFrameBytes)
+		return 0, fmt.Errorf("%w: it has %d bytes, at most %d are allowed", stef.ErrFrameTooLarge, size, stef.MaxFrameBytes)
 	}
 	w.out = head
 	if first && size > smallestBuffer {
@@ -318,7 +318,7 @@ func (w *Writer) finish(flags stef.FrameFlags, size int) ([]byte, error) {
 	if w.compression == stef.Zstd {
 		compressed := len(w.out) - headRoom
 		if compressed > stef.MaxFrameBytes {
-			return nil, fmt.Errorf("%w: %d compressed bytes, at most %d", stef.ErrFrameTooLarge, compressed, stef.MaxFrameBytes)
+			return nil, fmt.Errorf("%w: it has %d compressed bytes, at most %d are allowed", stef.ErrFrameTooLarge, compressed, stef.MaxFrameBytes)
 		}
 		h = bitio.AppendUvarint(h, uint64(compressed))
 	}

@@ -147,7 +147,7 @@ func TestZstdErrors(t *testing.T) {
 	f(stef.ErrCorrupt, 1, at, "zstd failed after 19 of 20 bytes", codedFrame(2, 20, hello))
 	f(stef.ErrCorrupt, 1, at, "compressed bytes follow the content of the frame", codedFrame(2, 19, append(bytes.Clone(hello), make([]byte, 40)...)))
 	f(stef.ErrCorrupt, 1, at, "compressed bytes follow the content of the frame", codedFrame(2, 19, append(bytes.Clone(hello), hello...)))
-	f(stef.ErrLimit, 1, at, "frame of 67108865 bytes", unhex(t, "02 01 81 80 80 20"))
+	f(stef.ErrLimit, 1, at, "the frame has 67108865 bytes", unhex(t, "02 01 81 80 80 20"))
 	f(stef.ErrCorrupt, 1, at, "the frame has no content", unhex(t, "02 00 00"))
 
 	// A STEF frame has more content than its size says. If its zstd data ends with a
@@ -189,7 +189,7 @@ func TestZstdHeaderErrors(t *testing.T) {
 	f(stef.ErrCorrupt, "zstd failed after 0 of 2 bytes", codedFrame(0, 2, []byte{0, 0}))
 	f(stef.ErrCorrupt, "unexpected EOF", unhex(t, "00 02"))
 	f(stef.ErrCorrupt, "follow the content of the frame", codedFrame(0, 2, append(c.complete(0, "\x00\x00")[3:], make([]byte, 40)...)))
-	f(stef.ErrLimit, "frame of 1048577 bytes", unhex(t, "00 81 80 40 02 00 00"))
+	f(stef.ErrLimit, "the frame has 1048577 bytes", unhex(t, "00 81 80 40 02 00 00"))
 }
 
 func TestZstdWindow(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 // Fits32 checks an unsigned number that has 32 bits in OTLP.
 func Fits32(field string, v uint64) error {
 	if v > math.MaxUint32 {
-		return NotOTLP(field, "%d is over 32 bits", v)
+		return NotOTLP(field, "%d does not fit in 32 bits", v)
 	}
 	return nil
 }
@@ -24,7 +24,7 @@ func Fits32(field string, v uint64) error {
 // FitsSigned32 checks a signed number that has 32 bits in OTLP.
 func FitsSigned32(field string, v int64) error {
 	if v < math.MinInt32 || v > math.MaxInt32 {
-		return NotOTLP(field, "%d is over 32 bits", v)
+		return NotOTLP(field, "%d does not fit in 32 bits", v)
 	}
 	return nil
 }
@@ -198,14 +198,14 @@ func CheckLogRecord(r *otelstef.LogRecord) error {
 // spec: #otlp-logs
 func CheckTemplate(template string, places int, params *otelstef.BodyParams) (size int, err error) {
 	if n := params.Len(); n != places {
-		return 0, NotOTLP("Params", "%d parameters for %d placeholders", n, places)
+		return 0, NotOTLP("Params", "the template has %[2]d placeholders, but there are %[1]d parameters", n, places)
 	}
 	size = len(template) - places
 	for i := range places {
 		size += len(params.Value(i))
 	}
 	if size > MaxItemBytes {
-		return 0, NotOTLP("Params", "a body of %d bytes, at most %d are allowed", size, MaxItemBytes)
+		return 0, NotOTLP("Params", "the body has %d bytes, at most %d are allowed", size, MaxItemBytes)
 	}
 	return size, nil
 }

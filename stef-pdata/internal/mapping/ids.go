@@ -87,5 +87,5 @@ func CheckID(field string, id []byte, n int) error {
 		}
 		return NotOTLP(field, "%q is not an id", id)
 	}
-	return NotOTLP(field, "%d bytes are not an id, which has %d", len(id), n)
+	return NotOTLP(field, "the id has %d bytes, not %d", len(id), n)
 }

@@ -71,7 +71,7 @@ func TooLarge() error {
 }
 
 func tooManyPairs(n int) error {
-	return fmt.Errorf("%w: %d attributes, at most %d", stef.ErrLimit, n, stef.MaxPairs)
+	return fmt.Errorf("%w: there are %d attributes, at most %d are allowed", stef.ErrLimit, n, stef.MaxPairs)
 }
 
 // CheckDepth checks the depth of an array or map. The value of an attribute has depth

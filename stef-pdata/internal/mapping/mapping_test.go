@@ -121,7 +121,7 @@ func TestCheckTemplate(t *testing.T) {
 	require.ErrorIs(t, err, ErrRecord)
 	params.SetValue(1, string(make([]byte, MaxItemBytes)))
 	_, err = CheckTemplate("x\x00y\x00", 2, params)
-	require.ErrorContains(t, err, "a body of 8388612 bytes")
+	require.ErrorContains(t, err, "the body has 8388612 bytes")
 }
 
 // Lists of errors have a text even if they are empty.

@@ -95,7 +95,7 @@ func TestJoiner(t *testing.T) {
 	}
 	_, err := j.Join(strings.Repeat("\x00", 1<<20), otelstef.NewBodyParams())
 	require.ErrorIs(t, err, mapping.ErrRecord)
-	require.ErrorContains(t, err, "0 parameters for 1048576 placeholders")
+	require.ErrorContains(t, err, "the template has 1048576 placeholders, but there are 0 parameters")
 }
 
 // Texts that share an allocation do not overwrite each other. A text that is kept keeps only
@@ -146,7 +146,7 @@ func TestJoinedBodiesAreBounded(t *testing.T) {
 	}
 	_, err := j.Join(strings.Repeat("\x00", 9), params)
 	require.ErrorIs(t, err, mapping.ErrRecord)
-	require.ErrorContains(t, err, "a body of 9437184 bytes, at most 8388608")
+	require.ErrorContains(t, err, "the body has 9437184 bytes, at most 8388608")
 	require.Zero(t, cap(j.chunk))
 }
 
