@@ -42,15 +42,15 @@ func warnOfBases(stderr io.Writer, path, dir string, old, now *schema.Schema, fi
 		}
 		if slices.Equal(was[before], schema.WireOf(r)) { // without -base
 			if n := now.Root(root); n != nil && !slices.Equal(is[root], schema.WireOf(n)) {
-				fmt.Fprintf(stderr, "%s: warning: the code in %s was generated without -base: the new code, with the base %s=%s, cannot read the streams\n",
+				fmt.Fprintf(stderr, "%s: warning: the code in %s was generated without -base, the new code has the base %s=%s: it cannot read streams that the old code wrote\n",
 					path, filepath.Clean(dir), root, is[root].Text())
-				fmt.Fprintf(stderr, "     | without a schema header that the old code wrote. If there are such streams, leave -base out, and read older ones with a package of their version.\n")
+				fmt.Fprintf(stderr, "     | without a schema header. If there are such streams, leave -base out. For streams of an older version, keep a package of that version.\n")
 			}
 			continue
 		}
-		fmt.Fprintf(stderr, "%s: warning: the code in %s was generated with -base %s=%s, the new code has the base %s%s: it cannot read some streams\n",
+		fmt.Fprintf(stderr, "%s: warning: the code in %s was generated with -base %s=%s, the new code has the base %s%s: it cannot read some streams that the old code can read:\n",
 			path, filepath.Clean(dir), before, was[before].Text(), name, is[root].Text())
-		fmt.Fprintf(stderr, "     | without a schema header that the old code reads. Pass -base %s=%s, or ignore this if there are no such streams.\n",
+		fmt.Fprintf(stderr, "     | those without a schema header. Pass -base %s=%s, or ignore this if there are no such streams.\n",
 			root, was[before].Text())
 	}
 }

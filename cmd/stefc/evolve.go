@@ -45,8 +45,8 @@ func (r renaming) warn(stderr io.Writer, path string) {
 	if r == (renaming{}) {
 		return
 	}
-	fmt.Fprintf(stderr, "%s: warning: the root %s is %s now. Streams do not have the name, but gRPC sends it: a server that knows one of\n", path, r.was, r.is)
-	fmt.Fprintf(stderr, "     | the names refuses clients with the other. It can handle both, see Rename a root in the README of stefc.\n")
+	fmt.Fprintf(stderr, "%s: warning: the root %s is now named %s. Files stay readable, but gRPC sends the name, and a server\n", path, r.was, r.is)
+	fmt.Fprintf(stderr, "     | refuses clients with another name. A server can handle both names: see Rename a root in the README of stefc.\n")
 }
 
 // against compares now, the new schema, with the schema in the file oldPath. It reports findings as
@@ -154,12 +154,12 @@ func otherRoots(path, dir string, old *generated, now *schema.Schema) error {
 	if len(names) == 0 {
 		return nil
 	}
-	what, pronoun := "root ", "it"
+	what := "root "
 	if len(names) > 1 {
-		what, pronoun = "roots ", "them"
+		what = "roots "
 	}
-	return fmt.Errorf("%s has the code of %s, and %s does not have %s, so the files of this code would be removed: use another -out for each schema; if you renamed the root or want to remove them, pass -replace",
-		filepath.Clean(dir), what+strings.Join(names, ", "), path, pronoun)
+	return fmt.Errorf("%s has the code of %s, which %s does not define, so its files would be removed: use another -out for each schema; to remove the files, or if you renamed the root, pass -replace",
+		filepath.Clean(dir), what+strings.Join(names, ", "), path)
 }
 
 // generated is the schema of generated code: without the fields of -form, and with them.
@@ -189,7 +189,7 @@ func generatedBase(dir string, now *schema.Struct) string {
 	if root == nil || slices.Equal(schema.WireOf(root), schema.WireOf(now)) {
 		return ""
 	}
-	return fmt.Sprintf(", that of the code in %s is %s=%s", filepath.Clean(dir), root.Name, schema.WireOf(root).Text())
+	return fmt.Sprintf(", the base of the code in %s is %s=%s", filepath.Clean(dir), root.Name, schema.WireOf(root).Text())
 }
 
 // schemasIn returns the schema in the constants of a generated file, without and with the

@@ -46,8 +46,8 @@ func TestRunAgainst(t *testing.T) {
 	f("", appended)
 	f("", appended, "-base", "Order=3,1")
 	f(wrong+"     | Order.ID: was of type uint64 and is of type int64\n"+advice, strings.Replace(shop, "ID uint64", "ID int64", 1))
-	const other = "shop.stef: warning: the root Order is Purchase now. Streams do not have the name, but gRPC sends it: a server that knows one of\n" +
-		"     | the names refuses clients with the other. It can handle both, see Rename a root in the README of stefc.\n"
+	const other = "shop.stef: warning: the root Order is now named Purchase. Files stay readable, but gRPC sends the name, and a server\n" +
+		"     | refuses clients with another name. A server can handle both names: see Rename a root in the README of stefc.\n"
 	code, stderr = compileText(t, "shop.stef", strings.Replace(shop, "struct Order root", "struct Purchase root", 1), "-against", "old.stef", "-out", "renamed")
 	require.Equal(t, 0, code, stderr)
 	require.Equal(t, other, stderr)
@@ -152,8 +152,8 @@ func TestRunRefusesFolderOfOtherSchema(t *testing.T) {
 	_, code, stderr := stefc(t, shop, "-out", "gen", "shop.stef")
 	require.Equal(t, 0, code, stderr)
 	const fleet = "package com.example.fleet\nstruct Car root { ID uint64 }\nstruct Trip root { Car Car }\n"
-	const refusal = "stefc: gen has the code of root Order, and fleet.stef does not have it, so the files of this code would be removed: " +
-		"use another -out for each schema; if you renamed the root or want to remove them, pass -replace\n"
+	const refusal = "stefc: gen has the code of root Order, which fleet.stef does not define, so its files would be removed: " +
+		"use another -out for each schema; to remove the files, or if you renamed the root, pass -replace\n"
 	code, stderr = compileText(t, "fleet.stef", strings.Replace(fleet, "ID", "car_id", 1), "-out", "gen")
 	require.Equal(t, exitSchema, code)
 	require.Equal(t, refusal, stderr, "without warnings, such as those about names")
@@ -168,7 +168,7 @@ func TestRunRefusesFolderOfOtherSchema(t *testing.T) {
 	require.NotContains(t, list(t, "gen"), "order.stef.go")
 	code, stderr = again("-out", "gen", "shop.stef")
 	require.Equal(t, exitSchema, code)
-	require.Contains(t, stderr, "stefc: gen has the code of roots Car, Trip, and shop.stef does not have them, so")
+	require.Contains(t, stderr, "stefc: gen has the code of roots Car, Trip, which shop.stef does not define, so")
 
 	// One root in common is enough: the other root is removed with a warning.
 	code, stderr = compileText(t, "fleet.stef", "package com.example.fleet\nstruct Car root { ID uint64 }\n", "-out", "gen")
@@ -184,8 +184,8 @@ func TestRunRenamesRoot(t *testing.T) {
 	renamed := strings.ReplaceAll(shop, "Order", "Sale")
 	code, stderr = compileText(t, "shop.stef", renamed, "-out", "gen", "-replace")
 	require.Equal(t, 0, code, stderr)
-	require.Equal(t, "shop.stef: warning: the root Order is Sale now. Streams do not have the name, but gRPC sends it: a server that knows one of\n"+
-		"     | the names refuses clients with the other. It can handle both, see Rename a root in the README of stefc.\n", stderr)
+	require.Equal(t, "shop.stef: warning: the root Order is now named Sale. Files stay readable, but gRPC sends the name, and a server\n"+
+		"     | refuses clients with another name. A server can handle both names: see Rename a root in the README of stefc.\n", stderr)
 	code, stderr = compileText(t, "shop.stef", strings.Replace(shop, "ID uint64", "", 1), "-out", "gen", "-replace")
 	require.Equal(t, 0, code, stderr)
 	require.Contains(t, stderr, "Sale: had 3 fields and has 2")
@@ -246,8 +246,8 @@ func TestRunAgainstRenamedBesideNew(t *testing.T) {
 	const old = "package a\nstruct Event root { At uint64 By By }\nstruct By dict(By) { Name string }\n"
 	stefc(t, old)
 	require.NoError(t, os.Rename("shop.stef", "old.stef"))
-	const warning = "shop.stef: warning: the root Event is GameEvent now. Streams do not have the name, but gRPC sends it: a server that knows one of\n" +
-		"     | the names refuses clients with the other. It can handle both, see Rename a root in the README of stefc.\n"
+	const warning = "shop.stef: warning: the root Event is now named GameEvent. Files stay readable, but gRPC sends the name, and a server\n" +
+		"     | refuses clients with another name. A server can handle both names: see Rename a root in the README of stefc.\n"
 	const refused = "shop.stef: the new code reads streams of old.stef wrongly or not at all:\n" +
 		"     | Event: is no root any more\n" +
 		"     | Keep each root. If roots got other names, rename one at a time, in a step that neither adds nor removes a root.\n"
@@ -279,7 +279,7 @@ func TestRunAgainstRenamedBesideRemoved(t *testing.T) {
 	require.Contains(t, stderr, "     | Keep each root. If roots got other names, rename one at a time, in a step that neither adds nor removes a root.\n")
 	code, stderr = compileText(t, "shop.stef", "package a\n"+renamed+purchase, "-against", "old.stef")
 	require.Equal(t, 0, code)
-	require.Contains(t, stderr, "the root Event is Happening now")
+	require.Contains(t, stderr, "the root Event is now named Happening")
 }
 
 // TestRunWarnsOfNewEnums: a new field of an enum type reads as 0 from older records, although no
@@ -299,8 +299,8 @@ func TestRunWarnsOfNewEnums(t *testing.T) {
 		require.Equal(t, 0, code, stderr)
 		require.Equal(t, want, stderr)
 	}
-	const warning = "shop.stef:3:3: warning: field Pace is new, and records of older streams have Fast in it, as if that was written: " +
-		"make it optional, or name the value 0 Unspecified, before you write streams with the new code\n   3 |   Pace Mode\n     |   ^~~~\n"
+	const warning = "shop.stef:3:3: warning: field Pace is new, and records of older streams read as Fast, as if a writer had set it: " +
+		"make the field optional, or name the value 0 Unspecified, before you write streams with the new code\n   3 |   Pace Mode\n     |   ^~~~\n"
 	f(warning, "  Pace Mode\n")
 	f(warning, "  Pace Mode\n", "-against", "old.stef")
 	f("", "  Pace Mode\n", "-ignore", "older streams")
@@ -311,7 +311,7 @@ func TestRunWarnsOfNewEnums(t *testing.T) {
 	renamed = strings.Replace(renamed, "By By", "By Who", 1)
 	for _, args := range [][]string{nil, {"-against", "old.stef"}} {
 		_, stderr := compileText(t, "shop.stef", renamed, append(args, "-out", "gen", "-check")...)
-		require.Contains(t, stderr, "the root A is Z now")
+		require.Contains(t, stderr, "the root A is now named Z")
 		require.Contains(t, stderr, "field Pace is new")
 		require.Contains(t, stderr, "field Gait is new")
 	}

@@ -68,7 +68,7 @@ func (o *settings) register(flags *flag.FlagSet) {
 	o.base = baseFlag{}
 	flags.StringVar(&o.out, "out", ".", "`folder` to write to; use another one for each schema")
 	flags.StringVar(&o.pkg, "package", "", "Go package `name`; default the last part of the schema's package")
-	flags.Var(o.base, "base", "wire schema of streams that announce none, as `Root=N,N,...`; white space separates roots; default the whole schema")
+	flags.Var(o.base, "base", "for streams that announce no schema, how many fields each struct has, as `Root=N,N,...`; white space separates roots; default the whole schema")
 	flags.StringVar(&o.against, "against", "", "older schema `file`: write nothing and exit with 1 if the new code misreads streams of this schema")
 	flags.Var(&o.ignore, "ignore", "do not print warnings about the schema that contain this `text`; may be repeated")
 	flags.BoolVar(&o.check, "check", false, "print warnings and errors, also about changes since the code in -out, and write nothing; -against reports breaking changes as errors")

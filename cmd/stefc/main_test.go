@@ -409,7 +409,7 @@ func TestRunNamesGeneratedBase(t *testing.T) {
 	require.NoError(t, os.WriteFile("shop.stef", []byte(appended), 0o644))
 	code, stderr = again("-out", "gen", "-base", "Order=3", "shop.stef")
 	require.Equal(t, exitUsage, code)
-	require.Equal(t, "stefc: -base of Order: wire schema: entry 1 (Item): is missing; the whole schema is Order=4,1, that of the code in gen is Order=3,1\n", stderr)
+	require.Equal(t, "stefc: -base of Order: wire schema: entry 1 (Item): is missing; the whole schema is Order=4,1, the base of the code in gen is Order=3,1\n", stderr)
 	code, stderr = again("-out", "other", "-base", "Order=3", "shop.stef")
 	require.Equal(t, exitUsage, code)
 	require.Equal(t, "stefc: -base of Order: wire schema: entry 1 (Item): is missing; the whole schema is Order=4,1\n", stderr)
@@ -584,16 +584,16 @@ func TestRunWarnsOfBases(t *testing.T) {
 		require.Equal(t, 0, code, stderr)
 		code, stderr = again(append(next.args, "-out", "gen", "shop.stef")...)
 		require.Equal(t, 0, code)
-		require.Equal(t, "shop.stef: warning: the code in gen was generated with -base Order=3,1, the new code has the base "+next.base+": it cannot read some streams\n"+
-			"     | without a schema header that the old code reads. Pass -base Order=3,1, or ignore this if there are no such streams.\n", stderr)
+		require.Equal(t, "shop.stef: warning: the code in gen was generated with -base Order=3,1, the new code has the base "+next.base+": it cannot read some streams that the old code can read:\n"+
+			"     | those without a schema header. Pass -base Order=3,1, or ignore this if there are no such streams.\n", stderr)
 	}
 	// Code without -base wrote streams that code with the base of an earlier version cannot read.
-	const noHeader = "     | without a schema header that the old code wrote. If there are such streams, leave -base out, and read older ones with a package of their version.\n"
+	const noHeader = "     | without a schema header. If there are such streams, leave -base out. For streams of an older version, keep a package of that version.\n"
 	_, code, stderr = stefc(t, appended, "-out", "gen", "shop.stef")
 	require.Equal(t, 0, code, stderr)
 	code, stderr = again("-base", "Order=3,1", "-out", "gen", "shop.stef")
 	require.Equal(t, 0, code)
-	require.Equal(t, "shop.stef: warning: the code in gen was generated without -base: the new code, with the base Order=3,1, cannot read the streams\n"+noHeader, stderr)
+	require.Equal(t, "shop.stef: warning: the code in gen was generated without -base, the new code has the base Order=3,1: it cannot read streams that the old code wrote\n"+noHeader, stderr)
 	_, code, stderr = stefc(t, shop, "-out", "gen", "shop.stef")
 	require.Equal(t, 0, code, stderr)
 	code, stderr = compileText(t, "shop.stef", appended, "-base", "Order=3,1", "-out", "gen")
@@ -623,8 +623,8 @@ func TestRunWarnsOfBaseOfRenamedRoot(t *testing.T) {
 	require.NotContains(t, stderr, "-base")
 	code, stderr = compileText(t, "shop.stef", renamed, "-out", "gen")
 	require.Equal(t, 0, code)
-	require.Contains(t, stderr, "shop.stef: warning: the code in gen was generated with -base Order=2,1, the new code has the base Sale=3,1: it cannot read some streams\n"+
-		"     | without a schema header that the old code reads. Pass -base Sale=2,1, or ignore this if there are no such streams.\n")
+	require.Contains(t, stderr, "shop.stef: warning: the code in gen was generated with -base Order=2,1, the new code has the base Sale=3,1: it cannot read some streams that the old code can read:\n"+
+		"     | those without a schema header. Pass -base Sale=2,1, or ignore this if there are no such streams.\n")
 
 	// If a root was renamed, the error of -base suggests its new name.
 	const unknown = "stefc: -base names Order, which is not a root of shop.stef"
@@ -672,7 +672,7 @@ func TestRunChecks(t *testing.T) {
 	f(0, "", appended, "-against", "old.stef", "-out", "gen")
 	f(exitSchema, "shop.stef: the new code reads streams of old.stef wrongly or not at all:\n", removed, "-against", "old.stef")
 	f(0, "shop.stef: warning: the new code reads streams of the code in gen wrongly or not at all:\n", removed, "-out", "gen")
-	f(0, "shop.stef: warning: the root Order is Sale now.", strings.Replace(shop, "Order root", "Sale root", 1), "-out", "gen")
+	f(0, "shop.stef: warning: the root Order is now named Sale.", strings.Replace(shop, "Order root", "Sale root", 1), "-out", "gen")
 	f(exitSchema, `unknown type "strin"`, strings.Replace(shop, "string", "strin", 1))
 	f(exitSchema, "the schema generates R.SetX twice", "package a\nstruct R root { SetX bool X bool }\n")
 	f(exitUsage, "stefc: -base of Order: ", shop, "-base", "Order=9,1")

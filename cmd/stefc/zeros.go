@@ -38,7 +38,7 @@ func newEnums(path string, old, now *schema.Schema) (list idl.Diagnostics) {
 			}
 			list = append(list, idl.Diagnostic{
 				Filename: path, Pos: f.Pos, Width: utf8.RuneCountInString(f.Name), Warning: true,
-				Message: fmt.Sprintf("field %s is new, and records of older streams have %s in it, as if that was written: make it optional, or name the value 0 Unspecified, before you write streams with the new code",
+				Message: fmt.Sprintf("field %s is new, and records of older streams read as %s, as if a writer had set it: make the field optional, or name the value 0 Unspecified, before you write streams with the new code",
 					f.Name, zero),
 			})
 		}

@@ -42,7 +42,7 @@ func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 func run(args []string, stdout, stderr io.Writer) int {
 	flags := flag.NewFlagSet("stefdemo", flag.ContinueOnError)
 	flags.SetOutput(stderr)
-	rounds := flags.Int("rounds", 1, "how often the second half of the recordings is sent; later rounds have new ids and times")
+	rounds := flags.Int("rounds", 1, "how many times the second half of the recordings is sent; later rounds have new ids and times")
 	serve := flags.Bool("serve", false, "leave agent and backend running for your own OTLP client")
 	otlp := flags.String("otlp", "localhost:4317", "with -serve: where the agent receives OTLP/gRPC")
 	stef := flags.String("stef", "localhost:4320", "with -serve: where the backend receives STEF")

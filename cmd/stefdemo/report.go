@@ -120,8 +120,8 @@ func report(out io.Writer, stef, otlp [len(signals)]costs) error {
 		title string
 		of    func(costs) cost
 	}{
-		{"The first half of each recording, with which the streams begin:", func(c costs) cost { return c.start }},
-		{"The second half, which the dictionaries and the compressor have been prepared for:", func(c costs) cost { return c.steady }},
+		{"The first half of each recording, sent on new streams:", func(c costs) cost { return c.start }},
+		{"The second half, sent on the same streams, so that dictionaries and compressor are filled:", func(c costs) cost { return c.steady }},
 	} {
 		fmt.Fprintln(out, part.title)
 		t := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
@@ -141,16 +141,16 @@ func report(out io.Writer, stef, otlp [len(signals)]costs) error {
 			wrong = append(wrong, fmt.Sprintf("%s: sent %d, received %d over STEF and %d over OTLP", name.name, sent, received, receivedOTLP))
 		}
 	}
-	fmt.Fprint(out, `Items are data points, spans and log records. Bytes are all that went between
-agent and backend, both ways, acknowledgements and HTTP/2 included. CPU is that
-of client, agent and backend, which share this process: tenths of a second at most, so
-repeat the demo before you trust a ratio of CPU. In the first half it may be above
-1, because a beginning costs more: benchmarks/drawbacks.md. The figures of README.md,
-Numbers, are of exporter and receiver alone, of larger batches, and of programs in
-four languages and a Collector. Here each request of the client is one batch, as the
-application exported it, and the agent does not batch: OTLP compresses each request
-alone, a stream of STEF keeps its state. benchmarks/collectors.md has figures of more
-recordings, and says where the CPU ratios come from.
+	fmt.Fprint(out, `Items are data points, spans and log records. Bytes are all bytes between agent and
+backend in both directions, with acknowledgements and HTTP/2. CPU is the CPU time of
+client, agent and backend together, which share this process. It is tenths of a second
+at most, so repeat the demo before you trust a CPU ratio. In the first half this ratio
+may be above 1, because the beginning of a stream costs more: benchmarks/drawbacks.md.
+README.md has other figures under Numbers: they measure only exporter and receiver, with
+larger batches, on recordings of programs in four languages and of a Collector. Here
+each request of the client is one batch, and the agent does not batch: OTLP compresses
+each request separately, and a stream of STEF keeps its state between requests.
+benchmarks/collectors.md has figures of more recordings, and explains the CPU ratios.
 
 What to look at next:
   make demo-files       short recordings as files, there and back
