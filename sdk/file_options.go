@@ -4,7 +4,6 @@
 package stefsdk
 
 import (
-	"errors"
 	"fmt"
 	"io/fs"
 	"time"
@@ -71,7 +70,7 @@ func WithFlushInterval(d time.Duration) FileOption {
 func WithSync(policy rotate.Sync, interval time.Duration) FileOption {
 	return fileOption(func(r *rotate.Options) error {
 		if policy > rotate.SyncNone || interval < 0 {
-			return errors.New("WithSync: an unknown policy, or an interval below 0")
+			return fmt.Errorf("WithSync(%d, %v): the policy is unknown, or the interval is below 0", policy, interval)
 		}
 		r.Sync, r.SyncEvery = policy, interval
 		return nil

@@ -199,7 +199,7 @@ func (x *codec[B]) decode(message []byte) (B, error) {
 			size = x.Size(all) + x.Size(batch)
 		}
 		if max(size, estimate/memoryFactor) > limit {
-			return all, fmt.Errorf("%w: a message of %d bytes decodes to more than max_decoded_mib allows (%d MiB of OTLP, or %d times as much memory)",
+			return all, fmt.Errorf("%w: a message of %d bytes decodes to more than max_decoded_mib allows (%d MiB as OTLP, or %d times as much in memory)",
 				stef.ErrLimit, len(message), x.config.Limits.MaxDecodedMiB, memoryFactor)
 		}
 		if n == 0 {

@@ -37,7 +37,7 @@ func (o option) ApplyFile(c *settings.File) error { return o.apply(&c.Stream) }
 
 func (o option) apply(s *settings.Stream) error {
 	if o.value == nil {
-		return errors.New("a selector of metrics is nil")
+		return errors.New("WithTemporalitySelector or WithAggregationSelector: the selector is nil")
 	}
 	s.Put(o.key, o.value)
 	return nil

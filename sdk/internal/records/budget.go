@@ -40,7 +40,7 @@ func (e *OmittedError) Error() string {
 	if e.Items == 1 {
 		return fmt.Sprintf("1 item left out: %v", e.Err)
 	}
-	return fmt.Sprintf("%d items left out, the first item because: %v", e.Items, e.Err)
+	return fmt.Sprintf("%d items left out, the first: %v", e.Items, e.Err)
 }
 
 // Unwrap returns the reason.
@@ -80,7 +80,7 @@ func (b *budget) take(n int) error {
 // takePairs counts a list of n pairs, without keys and values.
 func (b *budget) takePairs(n int) error {
 	if n > stef.MaxPairs {
-		return fmt.Errorf("%w: %d attributes in a list, at most %d", stef.ErrLimit, n, stef.MaxPairs)
+		return fmt.Errorf("%w: a list has %d attributes, at most %d are allowed", stef.ErrLimit, n, stef.MaxPairs)
 	}
 	return b.take(n * valueBytes)
 }
