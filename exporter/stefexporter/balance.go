@@ -133,7 +133,7 @@ func (b *balancer[B]) set(ctx context.Context, addresses []string) error {
 			ctx, cancel := context.WithTimeout(b.exporter.life, b.exporter.config.Stef.ShutdownDrainTimeout)
 			defer cancel()
 			if err := one.shutdown(ctx); err != nil {
-				b.exporter.settings.Logger.Warn("A backend did not acknowledge everything.", zap.String("backend", one.address), zap.Error(err))
+				b.exporter.settings.Logger.Warn("A backend that was removed did not acknowledge all batches in time.", zap.String("backend", one.address), zap.Error(err))
 			}
 		})
 	}

@@ -424,7 +424,7 @@ func TestConfigStorage(t *testing.T) {
 		require.NotContains(t, err.Error(), "storage")
 	}
 	f("}\nheaders: [a]", "headers is a list: write name: value pairs, such as {tenant: a}")
-	f(", queue_size: many}", `sending_queue::queue_size is "many": set it to a whole number; its unit is sending_queue::sizer, which is requests if only queue_size is set`)
+	f(", queue_size: many}", `sending_queue::queue_size is "many": set it to a whole number; sending_queue::sizer sets its unit: items, bytes or requests (the default with queue_size)`)
 	f("}\nmetadata_cardinality_limit: many", `metadata_cardinality_limit is "many": set it to a whole number`)
 	f("}\ntls: {insecure: yes please}", "tls::insecure is yes please: set it to true or false")
 	f("}\nretry_on_failure: {enabled: maybe}", "retry_on_failure::enabled is maybe: set it to true or false")

@@ -40,7 +40,7 @@ var configKeys = confkeys.Keys{
 		"resolver":        "set endpoint to a name with several addresses, or endpoints to the list of backends, and routing_key to traceID or service",
 
 		"queue":                     "write it as sending_queue",
-		"sending_queue::queue_size": "its unit is sending_queue::sizer, which is requests if only queue_size is set",
+		"sending_queue::queue_size": "sending_queue::sizer sets its unit: items, bytes or requests (the default with queue_size)",
 		"sending_queue::size":       "write it as sending_queue::queue_size",
 		"batcher":                   "write it as sending_queue::batch",
 		// These are keys of the batch processor. Its timeout is not the timeout of this exporter.

@@ -148,9 +148,9 @@ func (c *Config) explainAfter(err error, worked map[string]bool) error {
 		return err // the error does not concern the peer
 	case a == nil:
 	case a.open && stefgrpc.FromStatus(err).Kind == stefgrpc.KindAuth:
-		hint = " answered: its next hop refuses its credentials, or it checks credentials after it has opened the stream: see its log, and check auth and headers"
+		hint = " answered: it may check credentials only after it has opened the stream, or its own destination refuses its credentials: check auth and headers, and see the log of the endpoint"
 	case a.open && refusesAll(err) || matchOf(text) != nil:
-		hint = " answered: this is its own error, see the log of that Collector"
+		hint = " answered: the error occurred there, not in this Collector; see the log of the endpoint"
 	default:
 		hint = " answered this: its log may say more"
 	}
@@ -240,7 +240,7 @@ func (c *Config) refusalHint(err error, text string) string {
 	case ProtocolSTEF:
 		return "the peer has no STEF for this signal: check the endpoint, or set protocol to auto, which sends OTLP then" + again
 	case ProtocolOTLP:
-		return "the peer has no OTLP over gRPC for this signal: a STEF receiver may have otlp::enabled: false, else check the endpoint, 4317 is usual for OTLP and 4318 is OTLP over HTTP"
+		return "the peer has no OTLP over gRPC for this signal: check the endpoint (4317 is usual for OTLP over gRPC, 4318 is OTLP over HTTP); if it is a STEF receiver, check its otlp::enabled"
 	}
 	return "the peer has neither STEF nor OTLP over gRPC for this signal: check the endpoint, and that the peer has a pipeline for the signal"
 }

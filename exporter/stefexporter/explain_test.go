@@ -119,7 +119,7 @@ func TestExplainAnswers(t *testing.T) {
 		require.Equal(t, c.explain(err), c.explain(c.explain(err)), "once")
 	}
 	const (
-		own   = " answered: this is its own error, see the log of that Collector)"
+		own   = " answered: the error occurred there, not in this Collector; see the log of the endpoint)"
 		plain = " answered this: its log may say more)"
 		large = "grpc: received message larger than max (2251770 vs. 1048576)"
 		chunk = "chunk of at least 1836500 bytes, the limit is 1048576 (WithMaxChunkBytes of the server)"
@@ -139,7 +139,7 @@ func TestExplainAnswers(t *testing.T) {
 	f("", of(codes.ResourceExhausted, "STEF stream: limit: stream of Logs to 10.0.0.1:4320, none of 1 sent record acknowledged: "+chunk, true), plain)
 
 	f("", of(codes.Unauthenticated, "who?", false), ": the peer refuses the credentials")
-	f("", of(codes.Unauthenticated, "who?", true), " answered: its next hop refuses its credentials, or it checks credentials after it has opened the stream: see its log, and check auth and headers)")
+	f("", of(codes.Unauthenticated, "who?", true), " answered: it may check credentials only after it has opened the stream, or its own destination refuses its credentials: check auth and headers, and see the log of the endpoint)")
 	f("", of(codes.Unimplemented, "unknown service", false), ": the peer has neither STEF nor OTLP")
 	f("", of(codes.Unimplemented, "unknown service", true), own)
 	c.Protocol = ProtocolOTLP

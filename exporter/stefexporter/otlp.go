@@ -56,7 +56,7 @@ func (o *otlpSender[B]) send(ctx context.Context, b B, items int, headers metada
 	case o.slots <- struct{}{}:
 		defer func() { <-o.slots }()
 	case <-ctx.Done():
-		return o.failed(ctx, fmt.Errorf("waiting until one of the %d concurrent OTLP requests ends (otlp_fallback::max_concurrent_requests): %w", cap(o.slots), ctx.Err()))
+		return o.failed(ctx, fmt.Errorf("the request waited for one of the %d concurrent OTLP requests to end (otlp_fallback::max_concurrent_requests): %w", cap(o.slots), ctx.Err()))
 	}
 	o.pending.Add(1)
 	defer o.pending.Add(-1)

@@ -60,7 +60,7 @@ func TestNothingDelivered(t *testing.T) {
 	}
 	require.Equal(t, []string{open, undelivered}, messages())
 	require.Regexp(t, `^unavailable: stream of Spans to `+p.addr+`, none of 1 sent record acknowledged: `+noBackend+
-		` \(endpoint `+p.addr+` answered: this is its own error, see the log of that Collector\)$`,
+		` \(endpoint `+p.addr+` answered: the error occurred there, not in this Collector; see the log of the endpoint\)$`,
 		logs.FilterMessage(undelivered).All()[0].ContextMap()["error"])
 
 	close(up)
