@@ -63,7 +63,7 @@ func (c *checkedStream) message() error {
 		return corrupt("% x is not the start of an Arrow message", c.meta[:4])
 	}
 	if size > maxMetadata {
-		return corrupt("the metadata of an Arrow message has %d bytes, at most %d", size, maxMetadata)
+		return corrupt("the metadata of an Arrow message has %d bytes, at most %d are allowed", size, maxMetadata)
 	}
 	c.meta = append(c.meta, make([]byte, size)...)
 	n, _ = io.ReadFull(c.src, c.meta[8:])

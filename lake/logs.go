@@ -4,6 +4,9 @@
 package lake
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"go.opentelemetry.io/collector/pdata/plog"
 )
@@ -139,7 +142,7 @@ func (c *logColumns) row(i int) error {
 	lr.SetEventName(c.event.at(i))
 	letter, ok := bodyLetters[c.bodyType.at(i)]
 	if !ok {
-		return invalid("body_type", "unknown type %q; use null for text", c.bodyType.at(i))
+		return invalid("body_type", "unknown type %q: use null for text, or one of %q", c.bodyType.at(i), slices.Sorted(maps.Keys(bodyLetters))[1:])
 	}
 	c.setValue(lr.Body(), c.body.at(i), letter)
 	lr.SetTraceID(traceIDOf(c.traceID, i))

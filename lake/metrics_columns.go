@@ -159,7 +159,7 @@ func (c *pointColumns) setMetric(i int) error {
 	case "summary":
 		c.m.SetEmptySummary()
 	default:
-		return invalid("metric_type", "unknown type %q", typ)
+		return invalid("metric_type", "unknown type %q: use gauge, sum, histogram, exponential_histogram or summary", typ)
 	}
 	return c.metadata.set(i, c.m.Metadata())
 }

@@ -261,7 +261,7 @@ func checkChunks(f *file.Reader, size int64) error {
 				start = min(start, chunk.DictionaryPageOffset())
 			}
 			if start < 0 || length < 0 || start > size || length > size-start || chunk.NumValues() < 0 {
-				return corrupt("row group %d, column %d: %d values in %d bytes at offset %d of a file of %d bytes", g, i, chunk.NumValues(), length, start, size)
+				return corrupt("row group %d, column %d has %d values in %d bytes at offset %d, which does not fit in the file of %d bytes", g, i, chunk.NumValues(), length, start, size)
 			}
 		}
 	}

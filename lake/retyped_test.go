@@ -164,7 +164,7 @@ func TestRowOfError(t *testing.T) {
 			}
 			return old
 		}))
-		require.EqualError(t, err, `lake: row 9000, column body_type: unknown type "integer"; use null for text`)
+		require.EqualError(t, err, `lake: row 9000, column body_type: unknown type "integer": use null for text, or one of ["array" "bool" "bytes" "double" "int" "map" "none"]`)
 	}
 }
 
