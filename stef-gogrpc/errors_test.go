@@ -166,7 +166,7 @@ func TestLeftOut(t *testing.T) {
 	err := LeftOut(nil, io.EOF)
 	require.EqualError(t, err, "1 item left out: EOF")
 	err = LeftOut(io.EOF, nil, io.ErrUnexpectedEOF)
-	require.EqualError(t, err, "2 items left out, first: EOF")
+	require.EqualError(t, err, "2 items left out, the first: EOF")
 	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
 	var items interface{ Items() int }
 	require.ErrorAs(t, err, &items)

@@ -102,7 +102,7 @@ func TestAgreeBadSchema(t *testing.T) {
 	f("no schema", []byte{})
 	f("cut off", []byte{0x80})
 	f("overflows", bytes.Repeat([]byte{0xff}, 11))
-	f("bytes left", good[:len(good)-1])
+	f("bytes follow", good[:len(good)-1])
 	f("1 bytes follow", append(good, 0))
 	f("the limit is 1024", []byte{0x81, 0x08})
 	f("not a possible number", []byte{1, 0xff, 0xff, 0xff, 0xff, 0x7f})

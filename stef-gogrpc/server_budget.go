@@ -50,7 +50,7 @@ func (b *budget) acquire(ctx context.Context, n int64) error {
 	}
 	if b.waiting > b.max {
 		b.mu.Unlock()
-		return crowded("the server has no room for the data it was sent")
+		return crowded("the server has no memory left for received data")
 	}
 	c := &claim{bytes: n, granted: make(chan struct{})}
 	b.queue = append(b.queue, c)

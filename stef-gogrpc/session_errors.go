@@ -105,7 +105,7 @@ func (e leftOutError) Error() string {
 	if len(e) == 1 {
 		return fmt.Sprintf("1 item left out: %v", e[0])
 	}
-	return fmt.Sprintf("%d items left out, first: %v", len(e), e[0])
+	return fmt.Sprintf("%d items left out, the first: %v", len(e), e[0])
 }
 
 // Unwrap returns the errors.

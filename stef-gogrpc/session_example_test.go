@@ -174,7 +174,7 @@ func ExampleLeftOut() {
 	// Output:
 	// 2 records are written, an item is left out: true
 	// because of a limit: true
-	// 1 item left out: item 2 of the batch: stef: record 2: limit exceeded: a multimap Attributes of 1024 pairs, at most 1023
+	// 1 item left out: item 2 of the batch: stef: record 2: limit exceeded: a multimap Attributes has 1024 pairs, at most 1023 are allowed
 }
 
 // Send a batch repeatedly until it is delivered. The loop omits the records that the peer has
