@@ -18,23 +18,23 @@ var catCommand = &command{
 	name:    "cat",
 	usage:   "cat [FLAG]... FILE...",
 	summary: "print the records of a stream as JSON, one a line",
-	help: `Prints the records of STEF streams as JSON, one a line. Fields have the names of
-the schema in snake case; fields that are absent, or not optional and zero or
-empty, are omitted. An enum of 0 is printed nevertheless if 0 has a name other than
-Unspecified. --zeros omits absent fields only: use it for DuckDB, pandas and others
-that take a missing field for an unknown one. Bytes are hexadecimal digits. A trace
-id of 32 bytes that are such digits, and a span id of 16, are text already, as in the
-reference schema, and are printed as they are. Files of OTLP, Parquet and Arrow are
-printed as records as well, in the order of the file.
+	help: `Prints the records of STEF streams as JSON, one record a line. Field names are those
+of the schema in snake case. Absent fields are omitted. Fields that are not optional
+are also omitted if they are zero or empty, except an enum whose value 0 has a name
+other than Unspecified. --zeros prints these fields: use it for DuckDB, pandas and other
+tools that treat a missing field as unknown. Bytes are printed as hexadecimal digits.
+A trace id that is text of 32 such digits, and a span id of 16, as the reference schema
+has them, are printed unchanged. Files of OTLP, Parquet and Arrow are printed as records
+as well, in the order of the file.
 
 A stream does not hold the names and types of its fields. Records of a schema of
 your own need --schema FILE.stef.
 
-Text bodies and observed times of log records are printed as their sender knows
-them; writers send them as templates and differences, which --canonical prints.
+Log records are printed with their original text bodies and observed times. In the
+stream these are templates and time differences; --canonical prints them in that form.
 
-With --canonical nothing is left out and nothing is lost. Equal records, and only
-equal records, have equal lines:
+With --canonical, empty values are printed, too, and no value is rounded. Two lines are
+equal if, and only if, their records are equal:
 
   struct    an object of all fields in the order of the schema; an absent
             optional field is null
@@ -49,14 +49,14 @@ equal records, have equal lines:
             are \u00xx; {"invalid_utf8_hex":HEX} if it is not UTF-8
   bytes     lower-case hexadecimal digits in a string
 
-Of metrics and spans it prints the fields of the reference schema, so that a
-stream in the full schema can be compared with one in the reference's, except for
-ids, which the reference writes differently: those of spans and links are
-hexadecimal text there, and those of exemplars that are not set are zeros. Compare
-spans with plain cat. Of logs it prints all fields.
+For metrics and spans, --canonical prints only the fields of the reference schema. So
+you can compare a stream in the full schema with one in the reference schema. Only ids
+differ: in the reference schema, ids of spans and links are hexadecimal text, and unset
+ids of exemplars are zeros. To compare spans, use cat without --canonical. For logs,
+--canonical prints all fields.
 
-Mode sorted, the default of stef convert for metrics and traces and the one of senders,
-reorders records and attributes. The same telemetry has the same lines in the output of
+Senders and stef convert reorder the records and attributes of metrics and traces (mode
+sorted). To compare such files, compare the output of
 
   stef cat --sort-keys FILE | sort
 `,
@@ -64,7 +64,7 @@ reorders records and attributes. The same telemetry has the same lines in the ou
 		c := &cat{opener: opener{otlp: true}}
 		c.define(flags)
 		flags.BoolVar(&c.canonical, "canonical", false, "print canonical JSON")
-		flags.BoolVar(&c.zeros, "zeros", false, "print also fields that are not optional and zero or empty, for tables such as\nthose of DuckDB and pandas")
+		flags.BoolVar(&c.zeros, "zeros", false, "print also zero and empty fields that are not optional, for tables such as\nthose of DuckDB and pandas")
 		flags.BoolVar(&c.sortKeys, "sort-keys", false, "print attributes and maps in the order of their keys, to compare files")
 		flags.Uint64Var(&c.limit, "n", 0, "`N` print the first N records of each FILE only (default: 0, all)")
 		return func(env *Env, args []string) error {

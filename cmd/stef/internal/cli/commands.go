@@ -31,7 +31,7 @@ func commandOf(name string) *command {
 // message. It returns "" if no command has a similar name.
 func didYouMean(name string) string {
 	if name == "diff" || name == "cmp" || name == "compare" {
-		return ": to compare two files, compare what stef cat --sort-keys FILE | sort prints of each"
+		return ": to compare two files, compare the output of 'stef cat --sort-keys FILE | sort' for both"
 	}
 	var names []string
 	for _, c := range commands() {
@@ -54,8 +54,8 @@ func overview() string {
 	b.WriteString(`
 'stef help COMMAND' explains a command. A file named - is standard input or output.
 Input may be compressed with zstd or gzip. Output is compressed if its name ends in
-.zst or .gz. An output file gets its name when it is complete. Of several inputs, empty
-ones (no bytes, or only white space) are left out, and their names are printed.
+.zst or .gz. An output file gets its name when it is complete. If there are several
+inputs, empty ones (no bytes, or only white space) are left out and their names printed.
 
 Exit codes: 0 done, 1 bad data, 2 bad usage or flags that do not fit a file, 3 input or
 output failed, 4 done, but a part of the input is lost (repair, convert --skip) or was

@@ -45,23 +45,23 @@ var convertCommand = &command{
 
 Without flags, the content of IN tells its format and signal, and the end of the
 name of OUT tells the format of the output: .stef, .parquet, .arrow, .otlp, .pb,
-.json, .jsonl. Other names need --to; standard output (-) is stef, unless IN is.
-An existing OUT needs --force. Several INs of one signal become one OUT; those that
-are empty (no bytes, or only white space) are left out, which is no loss. With
---signal INs of other signals are skipped and counted. With {signal} in the name of
-OUT, INs of several signals become one file per signal.
+.json, .jsonl. Other names need --to. On standard output (-) the format is stef; if IN
+is stef, too, --to is needed. An existing OUT needs --force. Several INs of one signal
+become one OUT; empty ones (no bytes, or only white space) are left out, which does not
+change the exit code. With --signal, INs of other signals are skipped and counted. With
+{signal} in the name of OUT, INs of several signals become one file per signal.
 
 A file of several signals, as the file exporter writes it for several pipelines in
 JSON, in parts or in stef-parts, needs --signal, which converts one signal and counts
 what it skips, or {signal} in the name of OUT, which writes one file per signal. With
-{signal} INs are read several times, so they cannot be standard input or pipes:
+{signal}, INs are read several times, so they cannot be standard input or pipes:
 
   stef convert all.json out-{signal}.stef
 
 A part of IN becomes a frame of the stream, or several if it is very large. A frame
-of a stream becomes a part of OUT. From stef to stef, records keep their order, frames
-and user data, and the compression or the schema changes. With --mode or --frame-items
-the stream is written anew, without user data.
+of a stream becomes a part of OUT. From stef to stef, only the compression or the schema
+changes: records keep their order and frames, and the stream keeps its user data. With
+--mode or --frame-items the stream is written anew, without user data.
 
 The compact schema, the default, sends times, values and ids as differences from
 earlier records. The full schema has the same records for tools that do not know the
@@ -69,13 +69,13 @@ compact form. The reference schema, which the reference implementation of STEF r
 lacks entity references, point flags other than "no recorded value", and counts of
 dropped events and links. The tool counts and prints what it could not keep.
 
-A summary goes to standard error: items, bytes, ratio and time. The ratio is that of
-the uncompressed content of IN to OUT. For stef and parquet, which are compressed
-inside, it uses the size of the file. Between OTLP and a stream the summary also says
-how many bytes OTLP takes on the wire, where each message is a request that is
-compressed alone with zstd. Compare the stream with that, not with a file that is
-compressed as a whole, which no OTLP connection does. --quiet saves the time for it, and
-with --frame-items, which combines requests, there is no such line.
+A summary goes to standard error: items, bytes, ratio and time. The ratio compares IN
+before compression with OUT. For an IN in stef or parquet, which are compressed inside,
+it uses the size of the file. If IN or OUT is OTLP and the other is a stream, the
+summary also says how many bytes OTLP takes on the wire: there, each message is a
+request, and each request is compressed separately with zstd. Compare the stream with
+this number, not with a file that is compressed as a whole, because no OTLP connection
+compresses that way. --quiet and --frame-items omit this line.
 `,
 	misnamed: map[string]string{
 		"o": misnamedOut, "out": misnamedOut, "output": misnamedOut,
@@ -123,7 +123,7 @@ func (c *conversion) define(flags *flag.FlagSet) {
 	o := &c.options
 	format("from", "IN", &o.From, false)
 	format("to", "OUT", &o.To, true)
-	signalFlag(flags, "what IN holds (default: found out)", &c.signal)
+	signalFlag(flags, "signal of IN (default: detected from the content)", &c.signal)
 	rootFlag(flags, &c.root)
 	flags.Func("mode", "`ordered|sorted` order of items in OUT, if it is stef; sorted puts items\n"+
 		"and attributes in an order that makes the stream small\n"+
@@ -160,8 +160,8 @@ func (c *conversion) define(flags *flag.FlagSet) {
 		}
 		return nil
 	})
-	flags.Func("dictionary", "`FILE` a shared dictionary that messages of IN refer to, the one that their\n"+
-		"sender has as dictionary of encoding stef_encoding; up to 4 times", func(name string) error {
+	flags.Func("dictionary", "`FILE` a shared dictionary of the messages of IN: the file that the sender sets as\n"+
+		"dictionary in its extension stef_encoding; up to 4 times", func(name string) error {
 		content, err := os.ReadFile(name)
 		if err != nil {
 			return err
@@ -426,11 +426,11 @@ func contentOf(in *file.Input) string {
 	if in.Packed == "" {
 		return figure.Grouped(in.Content()) + " bytes"
 	}
-	over := "all of it"
+	packed := "compressed as a whole with " + in.Packed
 	if in.Each {
-		over = "each message"
+		packed = "each message compressed separately with " + in.Packed
 	}
-	return fmt.Sprintf("%s bytes (the file has %s: %s over %s)", figure.Grouped(in.Content()), figure.Grouped(in.Taken()), in.Packed, over)
+	return fmt.Sprintf("%s bytes (%s in the file, %s)", figure.Grouped(in.Content()), figure.Grouped(in.Taken()), packed)
 }
 
 // ratio returns the ratio of an input to its output as text, or "" if one of them is empty.
@@ -515,10 +515,10 @@ func warnOf(w io.Writer, name string, res *convert.Result) {
 		fmt.Fprintf(w, "not kept%s: %s\n", where, loss)
 	}
 	if res.Edited > 0 {
-		fmt.Fprintf(w, "ignored%s: edits of %s, whose column otlp overrides the others: set otlp to null in them\n", where, figure.Count(res.Edited, "row"))
+		fmt.Fprintf(w, "ignored%s: edits of %s, because the column otlp overrides the other columns: set otlp to null in edited rows\n", where, figure.Count(res.Edited, "row"))
 	}
 	if res.Retyped > 0 {
-		fmt.Fprintf(w, "as text%s: %s of the table, whose text does not fit the type beside it\n", where, figure.Count(res.Retyped, "value"))
+		fmt.Fprintf(w, "as text%s: %s of the table, because the text does not match its type letter\n", where, figure.Count(res.Retyped, "value"))
 	}
 	if res.Skipped > 0 {
 		fmt.Fprintf(w, "left out: %s\n", items(res.Skipped, res.Root.Signal))

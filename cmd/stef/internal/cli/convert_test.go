@@ -57,7 +57,7 @@ func TestConvert(t *testing.T) {
 	plain := filepath.Join(dir, "plain.stef")
 	out, stderr := mustRun(t, nil, "convert", "--compression", "none", recording, plain)
 	require.Empty(t, out)
-	require.Regexp(t, `^logs.otlp.zst: otlp-parts, 120 parts, 609,463 bytes \(the file has 114,442: zstd over all of it\)
+	require.Regexp(t, `^logs.otlp.zst: otlp-parts, 120 parts, 609,463 bytes \(114,442 in the file, compressed as a whole with zstd\)
 plain.stef: stef, 120 frames, [0-9,]+ bytes, ratio [0-9.]+
 on the wire as OTLP, zstd for each request: 120 requests of 20 items on average, [0-9,]+ bytes; plain.stef is [0-9.]+ times that and is not compressed
 2,446 log records in T
@@ -264,7 +264,7 @@ func TestConvertReportsLosses(t *testing.T) {
 	out := filepath.Join(dir, "out.stef")
 	data := metrics(t)
 	_, stderr := mustRun(t, data, "convert", "--quiet", "--schema", "reference", "-", out)
-	require.Equal(t, "not kept: values of 2 points that were flagged as not recorded\n", stderr)
+	require.Equal(t, "not kept: values of 2 points with the flag \"no recorded value\"\n", stderr)
 }
 
 func TestConvertSkips(t *testing.T) {
@@ -303,7 +303,7 @@ func TestConvertLeavesNothingHalf(t *testing.T) {
 	f(cli.ExitUsage, "it holds logs", "--signal", "metrics", recording, out)
 	f(cli.ExitUsage, "it holds logs", "--force", "--root", "spans", recording, old)
 	f(cli.ExitUsage, "is not the signature", "--from", "stef", recording, out)
-	f(cli.ExitUsage, "there is no reference schema of logs\n", "--schema", "reference", recording, out)
+	f(cli.ExitUsage, "there is no reference schema of logs: use --schema full\n", "--schema", "reference", recording, out)
 	f(cli.ExitUsage, "--schema works only for an output of format stef", "--schema", "reference", recording, filepath.Join(dir, "out.json"))
 	f(cli.ExitUsage, "cannot tell the format", recording, filepath.Join(dir, "out.dat"))
 	f(cli.ExitIO, "none: open: no such file", filepath.Join(dir, "none"), out)
@@ -312,7 +312,7 @@ func TestConvertLeavesNothingHalf(t *testing.T) {
 	f(cli.ExitIO, " does not exist\n", recording, filepath.Join(dir, "none", "out"))
 	f(cli.ExitUsage, "x.avro: add --to stef", recording, filepath.Join(dir, "x.avro"))
 	f(cli.ExitUsage, "a Parquet file is compressed inside and cannot be read under gzip or zstd: end the name in .parquet\n", recording, filepath.Join(dir, "x.parquet.zst"))
-	f(cli.ExitUsage, "{signal} needs a file", "-", filepath.Join(dir, "{signal}.stef"))
+	f(cli.ExitUsage, "{signal} reads its input several times", "-", filepath.Join(dir, "{signal}.stef"))
 	f(cli.ExitIO, "old.stef/out: ", recording, filepath.Join(old, "out"))
 }
 

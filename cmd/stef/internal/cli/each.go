@@ -153,19 +153,16 @@ func eachInput(env *Env, names []string, f func(name string) error) (err error) 
 // severalTimes returns an error if an input cannot be read several times. subject is the feature
 // that needs several reads. A pipe, such as <(zcat all.json.gz), is empty when it is read again.
 func severalTimes(subject string, names []string) error {
-	needs, or := "a file", ""
-	if len(names) > 1 {
-		needs = "files"
-	}
+	or := ""
 	if subject == convert.SignalMark {
 		or = ", or convert one signal, with --signal"
 	}
 	for _, name := range names {
 		if name == "-" {
-			return completef("%s needs %s to read several times, not standard input: write it to a file first%s", subject, needs, or)
+			return completef("%s reads its input several times, which standard input does not allow: write it to a file first%s", subject, or)
 		}
 		if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
-			return completef("%s needs %s to read several times, and %s is a pipe or a device: write its content to a file first%s", subject, needs, name, or)
+			return completef("%s reads its input several times, but %s is a pipe or a device: write its content to a file first%s", subject, name, or)
 		}
 	}
 	return nil

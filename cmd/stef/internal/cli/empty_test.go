@@ -92,7 +92,7 @@ func TestEmptyInputs(t *testing.T) {
 				require.Equal(t, "sent 0 items: the input has none\n", stderr)
 			} else {
 				if !blank && (end == "bin" || end == "txt") { // any format is possible
-					is += "; with --from otlp-json it is a file without items"
+					is += "; --from otlp-json accepts it as a file without items"
 				}
 				m.fails(cli.ExitData, name+": "+is, "convert", "--signal", "logs", in, m.path("out.stef"))
 			}
@@ -193,7 +193,7 @@ func TestHints(t *testing.T) {
 	for _, name := range []string{"diff", "cmp", "compare"} {
 		code, _, stderr := run(nil, name, m.metrics, m.metrics)
 		require.Equal(t, cli.ExitUsage, code)
-		require.Equal(t, "stef: there is no command \""+name+"\": to compare two files, compare what stef cat --sort-keys FILE | sort prints of each; stef help lists them\n", stderr)
+		require.Equal(t, "stef: there is no command \""+name+"\": to compare two files, compare the output of 'stef cat --sort-keys FILE | sort' for both; stef help lists them\n", stderr)
 	}
 	content, err := os.ReadFile(m.parquet)
 	require.NoError(t, err)

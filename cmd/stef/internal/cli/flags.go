@@ -31,9 +31,9 @@ func contradict(root, signal *stream.Root) error {
 
 // rootFlag declares --root, which sets root.
 func rootFlag(flags *flag.FlagSet, root **stream.Root) {
-	flags.Func("root", "`metrics|spans|logs` what the records of a stream are\n"+
-		"(default: found out by the schema the stream announces, by its user data\n"+
-		"or by which of them its first frame decodes as)", func(name string) (err error) {
+	flags.Func("root", "`metrics|spans|logs` the kind of records in a stream\n"+
+		"(default: detected from the schema that the stream announces, else from its\n"+
+		"user data, else by decoding its first frame)", func(name string) (err error) {
 		*root, err = stream.ParseRoot(name)
 		return err
 	})

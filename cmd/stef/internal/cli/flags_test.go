@@ -58,7 +58,7 @@ func TestMistakesOfContent(t *testing.T) {
 	dict := bytes.Repeat([]byte("telemetry "), 100)
 	e, err := zstd.NewWriter(nil, zstd.WithEncoderDictRaw(77, dict))
 	require.NoError(t, err)
-	m.fails(cli.ExitData, "dict.zst: zstd: unknown dictionary: the file as a whole needs a zstd dictionary: zstd -dc -D D FILE | stef convert - OUT",
+	m.fails(cli.ExitData, "dict.zst: zstd: unknown dictionary: the file as a whole is compressed with a dictionary: decompress it first: zstd -dc -D DICTIONARY FILE | stef convert - OUT",
 		"convert", m.file("dict.zst", e.EncodeAll(dict, nil)), out)
 
 	line := func(rest string) string {
@@ -119,5 +119,5 @@ func TestReplaySummary(t *testing.T) {
 	require.Contains(t, stderr, "sent 1 item in 1 batch to ")
 	code, stderr = wait()
 	require.Zero(t, code, stderr)
-	require.Contains(t, stderr, "; it ends after 1 item; interrupt to end before\n")
+	require.Contains(t, stderr, "; it ends after 1 item; interrupt to end it earlier\n")
 }

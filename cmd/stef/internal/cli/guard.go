@@ -55,7 +55,7 @@ func (c *conversion) overwrite(inNames []string, outName string) error {
 
 // lastName returns the error for an OUT that exists: the user may have meant it as an input.
 func lastName(outName string) error {
-	return completef("the last name, %s, is OUT, and it exists. If it is an input, add a name for the output; --force replaces it", outName)
+	return completef("the last name, %s, is the output, and this file exists: if it is an input, add a name for the output; to overwrite it, use --force", outName)
 }
 
 // sameFormat reports whether the contents of IN and OUT have the same format.

@@ -23,7 +23,7 @@ func TestForgottenOut(t *testing.T) {
 	require.NoError(t, err)
 	second := m.path("second.stef")
 	mustRun(t, fixtures.Metrics(), "convert", "-", second)
-	const last = " is OUT, and it exists. If it is an input, add a name for the output; --force replaces it"
+	const last = " is the output, and this file exists: if it is an input, add a name for the output; to overwrite it, use --force"
 	m.fails(cli.ExitUsage, "metrics.stef exists; --force overwrites it", "convert", m.tape, m.metrics)
 	m.fails(cli.ExitUsage, "the last name, metrics.stef,"+last, "convert", second, m.metrics)
 	m.fails(cli.ExitUsage, "the last name, metrics.stef,"+last, "convert", second, second, m.metrics)
@@ -40,11 +40,11 @@ func TestForgottenOut(t *testing.T) {
 	m.fails(cli.ExitData, "empty.stef: the file is empty", "convert", m.file("empty.stef", nil), m.metrics)
 	m.fails(cli.ExitIO, "dir: is a folder; name its files: dir"+string(filepath.Separator)+"*", "convert", m.folder("dir"), m.metrics)
 	for _, command := range [][]string{{"convert", m.path("*.none"), m.metrics}, {"cat", m.path("*.none")}, {"replay", m.path("*.none")}, {"convert", second, m.path("*.none"), m.path("x.stef")}} {
-		m.fails(cli.ExitIO, "*.none: no file matches the pattern, or it is in quotes", command...)
+		m.fails(cli.ExitIO, "*.none: no file matches this pattern: check it, and remove quotes around it, because only the shell expands patterns", command...)
 	}
 	m.fails(cli.ExitIO, "none.stef: open: no such file or directory", "convert", second, m.path("none.stef"), m.metrics)
 	m.fails(cli.ExitUsage, "--columns works only for an output of format parquet or arrow, and this is stef", "convert", "--columns", "a", second, m.metrics)
-	m.fails(cli.ExitUsage, "there is no reference schema of logs", "convert", "--schema", "reference", m.json, m.metrics)
+	m.fails(cli.ExitUsage, "there is no reference schema of logs: use --schema full", "convert", "--schema", "reference", m.json, m.metrics)
 	text := m.file("x.txt", []byte("no telemetry"))
 	m.fails(cli.ExitData, "x.txt: the content has none of the formats stef, otlp-parts, otlp, otlp-json, stef-parts, parquet or arrow; it begins with \"no telemetry\" and looks like text",
 		"convert", text, m.metrics)

@@ -21,7 +21,7 @@ func notHTTP1(at net.Addr) string {
 	if tcp, ok := at.(*net.TCPAddr); ok {
 		port = fmt.Sprintf(" (port %d)", tcp.Port)
 	}
-	return "OTLP/HTTP is not accepted here, only OTLP/gRPC and STEF: set OTEL_EXPORTER_OTLP_PROTOCOL=grpc in the sender, and this endpoint" + port +
+	return "OTLP/HTTP is not accepted here, only OTLP/gRPC and STEF: set OTEL_EXPORTER_OTLP_PROTOCOL=grpc in the sender, and the address of this endpoint" + port +
 		"; a program that creates the HTTP exporter in its code must create the gRPC one instead (Python: package opentelemetry-exporter-otlp-proto-grpc)"
 }
 

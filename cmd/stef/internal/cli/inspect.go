@@ -23,21 +23,21 @@ var inspectCommand = &command{
 
   OFFSET: BYTES # MEANING
 
-from the headers to the last code of the last column: some 10 to 100 times the
-size of the stream before compression, and more if most records take few bits. Offsets count from the start of the stream; with a dot the
-number of the bit in its byte follows, with a plus sign they count in the content
-of a compressed frame. r1 is the first record. Of a damaged stream it prints what
-comes before the damage. A stream in the compact form is shown as it is sent: a
-line below the heading of a column says what its codes stand for. Of a file of messages,
-as the Collector's file exporter writes them with encoding: stef_encoding, it prints
-each as a stream of its own.
+from the headers to the last code of the last column. An offset counts from the start
+of the stream. A number after a dot is the bit in that byte. An offset with a plus sign
+counts from the start of a frame's decompressed content. r1 is the first record. Of a
+damaged stream inspect prints the part before the damage. A stream in the compact form
+is shown as it is sent: a line below the heading of a column explains its codes. In a
+file of messages, as the Collector's file exporter writes them with encoding:
+stef_encoding, each message is printed as a stream of its own.
 
-That is much text: --frames 1 prints only the headers and the first frame, which may have many
-records: | head -1000 ends the program early.
+The output is 10 to 100 times as large as the stream before compression, or larger if
+most records take few bits. --frames 1 prints only the headers and the first frame. If
+that frame has many records, add | head -1000, which ends the program early.
 
-With --plain the records of each frame follow its columns as JSON, one a line, with
-their numbers. Those of a stream in the compact form are the records that result,
-with times, values and ids in full; those of other streams are as they are sent.
+With --plain the records of each frame follow its columns as JSON, one record a line,
+with its number. Records of a stream in the compact form are printed after decoding,
+with times, values and ids in full. Records of other streams are printed as sent.
 `,
 	define: func(flags *flag.FlagSet) func(*Env, []string) error {
 		o := &opener{onlySTEF: "inspect prints STEF: convert it first, with stef convert"}

@@ -68,7 +68,7 @@ func TestDictionary(t *testing.T) {
 				args := []string{"convert", "--force", "--to", to, in, out}
 				code, _, stderr := run(nil, args...)
 				require.Equal(t, cli.ExitData, code)
-				require.Contains(t, stderr, "stef convert reads it with --dictionary, the file that the sender has")
+				require.Contains(t, stderr, "use stef convert --dictionary FILE, with the file that the sender sets as dictionary")
 				require.NotContains(t, stderr, "WithZstdDicts")
 				mustRun(t, nil, append(args[:1], append([]string{"--dictionary", dictionary}, args[1:]...)...)...)
 				lines, _ := mustRun(t, nil, "cat", out)
@@ -78,7 +78,7 @@ func TestDictionary(t *testing.T) {
 			for _, command := range [][]string{{"cat", in}, {"stat", in}, {"inspect", in}, {"repair", in, out}} {
 				code, stdout, stderr := run(nil, command...)
 				require.Equal(t, cli.ExitData, code, command)
-				require.Contains(t, stderr, "stef convert reads it with --dictionary", command)
+				require.Contains(t, stderr, "use stef convert --dictionary FILE", command)
 				require.NotContains(t, stdout+stderr, "lost", command) // the file may be undamaged
 			}
 			require.NoFileExists(t, out)

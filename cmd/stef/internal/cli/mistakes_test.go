@@ -94,7 +94,7 @@ func TestMistakesOfSignals(t *testing.T) {
 		m.fails(cli.ExitUsage, "traces.otlp: it holds traces, not metrics: leave --signal out", append(command, "--signal", "metrics")...)
 	}
 	m.fails(cli.ExitUsage, "--root metrics and --signal traces contradict each other: leave one out", "cat", "--root", "metrics", "--signal", "spans", m.spans)
-	m.fails(cli.ExitUsage, "--signal is for records of OpenTelemetry: with --schema, say --root instead", "cat", "--schema", m.file("shop.stef", []byte(shopSchema)), "--signal", "spans", m.spans)
+	m.fails(cli.ExitUsage, "--signal is for records of OpenTelemetry: with --schema, use --root instead", "cat", "--schema", m.file("shop.stef", []byte(shopSchema)), "--signal", "spans", m.spans)
 	m.fails(cli.ExitUsage, "metrics.stef: it announces the schema of OpenTelemetry metrics: leave --schema out", "cat", "--schema", m.path("shop.stef"), m.metrics)
 	for _, flags := range [][]string{{"--root", "traces"}, {"--signal", "spans"}, {"--root", "spans", "--signal", "traces"}} {
 		mustRun(t, nil, append([]string{"cat", m.spans}, flags...)...)
@@ -106,7 +106,7 @@ func TestMistakesOfSignals(t *testing.T) {
 		require.Equal(t, cli.ExitUsage, code, stderr)
 		require.Contains(t, stderr, "; --signal metrics, traces or logs ")
 	}
-	m.fails(cli.ExitUsage, "both.json holds traces and logs: say --signal; run replay once for each", "replay", m.both)
+	m.fails(cli.ExitUsage, "both.json holds traces and logs: run replay with --signal, once for each signal", "replay", m.both)
 }
 
 // In every format, inputs of another signal than --signal are skipped. If all inputs would be
@@ -160,7 +160,7 @@ func TestConcatenatedPacked(t *testing.T) {
 		content, err := os.ReadFile(packed)
 		require.NoError(t, err)
 		both := m.file("both.stef"+c.end, append(content, content...))
-		want := fmt.Sprintf("another stream begins here: files were concatenated; split the file there (%s -dc %s | head -c %d for A, %[1]s -dc %[2]s | tail -c +%[4]d for B, and B again if more follow)",
+		want := fmt.Sprintf("another stream begins here, so files were concatenated: split this file (A is the output of %s -dc %s | head -c %d, B is that of %[1]s -dc %[2]s | tail -c +%[4]d; split B again if it has more streams)",
 			c.command, both, len(plain), len(plain)+1)
 		for _, args := range [][]string{{"cat", both}, {"convert", both, m.path("x.stef")}, {"repair", both, m.path("r" + c.end + ".stef")}} {
 			_, _, stderr := run(nil, args...)
@@ -180,7 +180,7 @@ func TestEachOrNone(t *testing.T) {
 		require.NoError(t, err)
 		return names
 	}
-	m.fails(cli.ExitUsage, "there is no reference schema of logs", "convert", "--schema", "reference", three, m.path("ref-{signal}.stef"))
+	m.fails(cli.ExitUsage, "there is no reference schema of logs: use --schema full", "convert", "--schema", "reference", three, m.path("ref-{signal}.stef"))
 	require.Empty(t, left("*ref-*"))
 	m.folder("q-traces.stef")
 	m.fails(cli.ExitIO, "q-traces.stef: is a folder; name a file in it: "+filepath.Join("q-traces.stef", "three.stef"), "convert", three, m.path("q-{signal}.stef"))
@@ -237,7 +237,7 @@ func TestMixedParts(t *testing.T) {
 	m.fails(cli.ExitUsage, "mixed.parts: parts 1 to 2 are traces, part 3 is logs"+advice, "convert", mixed, out)
 	m.fails(cli.ExitUsage, "first.parts: part 1 is logs, part 2 is traces"+advice, "convert", first, out)
 	m.fails(cli.ExitUsage, "mixed.parts: it holds traces and logs, not metrics: use --signal traces or --signal logs", "convert", "--signal", "metrics", mixed, out)
-	m.fails(cli.ExitUsage, "mixed.parts holds traces and logs: say --signal; run replay once for each", "replay", mixed)
+	m.fails(cli.ExitUsage, "mixed.parts holds traces and logs: run replay with --signal, once for each signal", "replay", mixed)
 	for _, more := range [][]string{{}, {"--mode", "ordered"}, {"--mode", "sorted", "--frame-items", "1000"}} {
 		_, stderr := mustRun(t, nil, append([]string{"convert", "--force", "--signal", "traces", mixed, out}, more...)...)
 		require.Contains(t, stderr, fmt.Sprintf("\n%d spans in ", 2*n))
@@ -263,7 +263,7 @@ func TestMixedParts(t *testing.T) {
 	for _, command := range []string{"stat", "cat"} {
 		m.fails(cli.ExitUsage, "mixed.bin: it holds traces, then logs; --signal metrics, traces or logs reads only these", command, streams)
 	}
-	m.fails(cli.ExitUsage, "mixed.bin holds traces and logs: say --signal; run replay once for each", "replay", streams)
+	m.fails(cli.ExitUsage, "mixed.bin holds traces and logs: run replay with --signal, once for each signal", "replay", streams)
 	m.fails(cli.ExitUsage, "mixed.bin: it holds traces and logs, not metrics: use --signal traces or --signal logs", "convert", "--signal", "metrics", streams, out)
 	_, stderr = mustRun(t, nil, "convert", "--signal", "logs", streams, m.path("streams.stef"))
 	require.Contains(t, stderr, fmt.Sprintf("skipped: %d spans, which --signal logs excludes\n", 2*n))
@@ -313,10 +313,10 @@ func TestColumnOTLP(t *testing.T) {
 	edited := m.file("edited.arrow", withColumn(t, m.path("logs.arrow"), "severity_text", "body_type"))
 	for _, args := range [][]string{{"convert", "--quiet", edited, m.path("edited.json")}, {"cat", edited}} {
 		_, stderr = mustRun(t, nil, args...)
-		require.Equal(t, "ignored: edits of 1 row, whose column otlp overrides the others: set otlp to null in them\n", stderr)
+		require.Equal(t, "ignored: edits of 1 row, because the column otlp overrides the other columns: set otlp to null in edited rows\n", stderr)
 	}
 	_, stderr = mustRun(t, nil, "convert", edited, edited, m.path("edited-{signal}.json"))
-	require.Contains(t, stderr, "ignored in "+m.path("edited-logs.json")+": edits of 2 rows, whose")
+	require.Contains(t, stderr, "ignored in "+m.path("edited-logs.json")+": edits of 2 rows, because")
 }
 
 // If another program replaced a body by text, the body is read as text. A line of the output
@@ -327,10 +327,10 @@ func TestReplacedBodies(t *testing.T) {
 	mustRun(t, []byte(text), "convert", "-", m.path("logs.arrow"))
 	edited := m.file("edited.arrow", withColumn(t, m.path("logs.arrow"), "body_type", "severity_text"))
 	_, stderr := mustRun(t, nil, "convert", "--quiet", edited, m.path("edited.json"))
-	require.Equal(t, "as text: 1 value of the table, whose text does not fit the type beside it\n", stderr)
+	require.Equal(t, "as text: 1 value of the table, because the text does not match its type letter\n", stderr)
 	got, stderr := mustRun(t, nil, "cat", edited)
 	require.Contains(t, got, `"body":"gone"`)
-	require.Equal(t, "as text: 1 value of the table, whose text does not fit the type beside it\n", stderr)
+	require.Equal(t, "as text: 1 value of the table, because the text does not match its type letter\n", stderr)
 }
 
 // withColumn returns a table of logs in which a column has the values of another column.

@@ -56,18 +56,18 @@ type opener struct {
 }
 
 func (o *opener) define(flags *flag.FlagSet) {
-	flags.StringVar(&o.root, "root", "", "`metrics|spans|logs` what the records of a stream are, or the name of a root struct of --schema\n"+
-		"(default: the schema that the stream announces decides, then its user data,\n"+
-		"then the root as which its first frame decodes)")
+	flags.StringVar(&o.root, "root", "", "`metrics|spans|logs` the kind of records in a stream, or the name of a root struct of --schema\n"+
+		"(default: detected from the schema that the stream announces, else from its\n"+
+		"user data, else by decoding its first frame)")
 	flags.StringVar(&o.schema, "schema", "", "`FILE.stef` the schema of the records, if they are not of OpenTelemetry")
 	o.base = baseFlag{}
-	flags.Var(o.base, "base", "`ROOT=N,N` how many fields each struct of --schema had when a stream was written that\n"+
-		"announces no schema, as stefc -numbers prints them (default: all)")
-	flags.UintVar(&o.memory, "memory-mib", uint(stream.DefaultLimits.MemoryBytes>>20), "`N` how much memory a record may take, and all dictionaries together\n"+
+	flags.Var(o.base, "base", "`ROOT=N,N` for a stream that announces no schema: how many fields each struct of --schema\n"+
+		"had when the stream was written, as stefc -numbers prints them (default: all fields)")
+	flags.UintVar(&o.memory, "memory-mib", uint(stream.DefaultLimits.MemoryBytes>>20), "`N` limit in MiB for the memory of one record, and for that of all dictionaries together\n"+
 		fmt.Sprintf("(default: %d)", stream.DefaultLimits.MemoryBytes>>20))
 	flags.UintVar(&o.depth, "depth", uint(stream.DefaultLimits.Depth), "`N` how deep values may be nested, at most 100000 "+fmt.Sprintf("(default: %d)", stream.DefaultLimits.Depth))
 	if o.otlp {
-		signalFlag(flags, "the same as --root; of a file of several signals, the one to read", &o.signal)
+		signalFlag(flags, "the same as --root; for a file of several signals, the signal to read", &o.signal)
 	}
 }
 
@@ -92,7 +92,7 @@ func (o *opener) prepare() error {
 		o.roots = o.roots.WithLimits(l)
 	}
 	if o.signal != nil && o.schema != "" {
-		return usagef("--signal is for records of OpenTelemetry: with --schema, say --root instead")
+		return usagef("--signal is for records of OpenTelemetry: with --schema, use --root instead")
 	}
 	if o.root == "" {
 		if o.signal != nil {
@@ -231,7 +231,7 @@ func (s *opened) convert(options convert.Options) {
 }
 
 // errStopped ends a conversion when its output is no longer read.
-var errStopped = errors.New("no more records are wanted")
+var errStopped = errors.New("the command needs no more records")
 
 // blame adds the file name to a read error. If the schema may be wrong, blame
 // says what to do.

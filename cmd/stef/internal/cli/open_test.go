@@ -199,7 +199,7 @@ func TestSchemaVersions(t *testing.T) {
 	for _, command := range []string{"cat", "stat", "inspect"} {
 		out, _ := mustRun(t, old, command, "--schema", newer, "--root", "Order", "--base", "Order=2", "-")
 		require.Contains(t, out, map[string]string{"cat": `"customer":"Ada"`, "stat": "root         Order, older version of newer.stef, not announced: 2\n", "inspect": `"Ada"`}[command])
-		fails(cli.ExitData, "the stream announces no schema, so it is read with all fields of "+newer+" (Order=3,2). If it was written with an older or newer version, pass the schema of that version, or, if older, --base with its numbers of fields: frame 1 at offset ", old,
+		fails(cli.ExitData, "the stream announces no schema, so it is read with all fields of "+newer+" (Order=3,2). If it was written with another version, pass the schema of that version, or, for an older one, --base with its numbers of fields: frame 1 at offset ", old,
 			command, "--schema", newer, "--root", "Order", "-")
 		fails(cli.ExitData, "its user data say that its root is Err, which "+older+" does not have: pass the schema of that root: frame 1 at offset ",
 			orders(t, dynamic.WithUserData(map[string]string{"stef.root": "Err"})), command, "--schema", older, "-")
@@ -270,7 +270,7 @@ func TestRootWithMoreFields(t *testing.T) {
 		require.Contains(t, stderr, "it was written with another schema than "+path)
 		require.True(t, strings.HasSuffix(stderr, "or given another type"+want+"\n"), stderr)
 	}
-	f("; or its records are those of Session, which the announced schema fits, too: say --root Session", schema)
+	f("; or its records are those of Session: the announced schema fits this root, too, so try --root Session", schema)
 	f("; or its records are those of another root", "package game\n"+event)
 	f("; or its records are those of another root", schema+"struct Player root { A bool B bool }\n")
 	f("", "package game\nstruct Event root { Time uint64 Kind uint64 }\n")

@@ -145,14 +145,14 @@ func (s *opened) explain(err error) error {
 	case s.newer():
 		return fmt.Errorf("the stream is newer than %s: pass the .stef file that it was written with: %w", s.o.schema, err)
 	case s.assumed() && len(s.o.base) == 0 && atStart(err):
-		advice := "pass the schema of that version, or, if older, --base with its numbers of fields"
+		advice := "pass the schema of that version, or, for an older one, --base with its numbers of fields"
 		if s.other != nil {
 			advice += "; or pass --root " + s.other.Name + ", which fits"
 		}
 		if name := s.head.UserData[stream.UserDataKey]; name != "" && !slices.ContainsFunc(s.o.roots, func(r *stream.Root) bool { return strings.EqualFold(name, r.Name) || name == r.Struct.Name }) {
 			return fmt.Errorf("the stream announces no schema, and its user data say that its root is %s, which %s does not have: pass the schema of that root: %w", name, s.o.schema, err)
 		}
-		return fmt.Errorf("the stream announces no schema, so it is read with all fields of %s (%s). If it was written with an older or newer version, %s: %w",
+		return fmt.Errorf("the stream announces no schema, so it is read with all fields of %s (%s). If it was written with another version, %s: %w",
 			s.o.schema, shortCounts(s.candidates()), advice, err)
 	case s.assumed() && atStart(err) && !cutOff(err):
 		return fmt.Errorf("the stream announces no schema, so it is read with the numbers of --base. If it was written with another version, pass the numbers of that version, as stefc -numbers prints them: %w", err)
@@ -258,7 +258,7 @@ func (s *opened) orOtherRoot() string {
 	}
 	switch {
 	case len(others) == 1:
-		return fmt.Sprintf("; or its records are those of %s, which the announced schema fits, too: say --root %s", others[0], others[0])
+		return fmt.Sprintf("; or its records are those of %s: the announced schema fits this root, too, so try --root %s", others[0], others[0])
 	case older || len(others) > 0:
 		return "; or its records are those of another root"
 	}

@@ -47,7 +47,7 @@ func TestSplitPipe(t *testing.T) {
 		}
 		code, _, stderr := run(nil, append(args, m.path("split-{signal}.stef"))...)
 		require.Equal(t, cli.ExitUsage, code, stderr)
-		require.Regexp(t, `^stef convert: \{signal\} needs (a file|files) to read several times, and /dev/fd/\d+ is a pipe or a device: write its content to a file first, or convert one signal, with --signal\n$`, stderr)
+		require.Regexp(t, `^stef convert: \{signal\} reads its input several times, but /dev/fd/\d+ is a pipe or a device: write its content to a file first, or convert one signal, with --signal\n$`, stderr)
 		left, err := filepath.Glob(m.path("split-*"))
 		require.NoError(t, err)
 		require.Empty(t, left)
@@ -94,16 +94,16 @@ func TestReplayPipe(t *testing.T) {
 	require.NoError(t, err)
 	named := m.path("named.stef")
 	require.NoError(t, syscall.Mkfifo(named, 0o666))
-	f := func(needs, pipe string, args ...string) {
+	f := func(pipe string, args ...string) {
 		t.Helper()
 		code, _, stderr := run(nil, append([]string{"replay", "--endpoint", "localhost:1"}, args...)...)
 		require.Equal(t, cli.ExitUsage, code, stderr)
-		require.Equal(t, "stef replay: replay needs "+needs+" to read several times, and "+pipe+" is a pipe or a device: write its content to a file first\n", stderr)
+		require.Equal(t, "stef replay: replay reads its input several times, but "+pipe+" is a pipe or a device: write its content to a file first\n", stderr)
 	}
-	f("a file", named, named)
-	f("files", named, "--rate", "max", m.spans, named)
+	f(named, named)
+	f(named, "--rate", "max", m.spans, named)
 	pipe := piped(t, spans)
-	f("a file", pipe, pipe)
+	f(pipe, pipe)
 }
 
 // A recording can be written to named pipes, which cannot be synced. If the reader of the pipe ends,

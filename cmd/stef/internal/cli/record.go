@@ -42,16 +42,17 @@ It records until it is interrupted, or as long as --for says, or until at least 
 items have arrived: batches are recorded whole. Each of these is a normal end: the
 exit code is 0.
 
-Senders of OTLP/HTTP are refused with a text that says how to send OTLP/gRPC: with
-OTEL_EXPORTER_OTLP_PROTOCOL=grpc and the port of --listen in the endpoint, or, if the
-program creates the HTTP exporter in its code, with the gRPC exporter instead.
+OTLP/HTTP is refused, and the answer says how to send OTLP/gRPC: set
+OTEL_EXPORTER_OTLP_PROTOCOL=grpc in the sender, and the port of --listen in its
+endpoint. A program that creates the HTTP exporter in its code must create the gRPC
+exporter instead.
 
-Every batch is written to its file before it is acknowledged, as a frame or part.
-Over OTLP a request is a batch. Over STEF the frames of the sender that arrive
-together may be one. A process that is killed leaves files that are whole up to their last
-frame (stef repair; for other formats than STEF stef convert --skip), also if their
-names end in .zst or .gz. --sync says how often files are also synced to the disk, so
-that they survive a crash of the machine.
+Every batch is written to its file, as a frame or part, before it is acknowledged. Over
+OTLP a batch is a request. Over STEF a batch is one or more frames that arrive together.
+If the process is killed, only the last frame or part of a file may be cut, also if its
+name ends in .zst or .gz. stef repair copies what is whole; for formats other than STEF
+use stef convert --skip. --sync says how often files are synced to the disk, so that
+they survive a crash of the machine.
 
 A steffile receiver that follows the folder reads the files while they are written, and
 does not delete them before the recording ends. If a file is removed or replaced, the
@@ -62,8 +63,8 @@ recording ends with an error.
 	define: func(flags *flag.FlagSet) func(*Env, []string) error {
 		c := &recorder{}
 		flags.StringVar(&c.listen, "listen", "localhost:4317", "`HOST:PORT` where to listen (default: localhost:4317)")
-		flags.DurationVar(&c.during, "for", 0, "`DURATION` end after that, such as 10m")
-		flags.Uint64Var(&c.items, "items", 0, "`N` end when at least so many items have arrived; batches are recorded whole (0: no limit)")
+		flags.DurationVar(&c.during, "for", 0, "`DURATION` end after this time, such as 10m")
+		flags.Uint64Var(&c.items, "items", 0, "`N` end when at least N items have arrived; batches are recorded whole (0: no limit)")
 		flags.DurationVar(&c.sync, "sync", time.Second, "`DURATION` how often files are synced to the disk; 0 does it before each\nacknowledgement (default: 1s)")
 		flags.BoolVar(&c.force, "force", false, "overwrite files that exist")
 		return func(env *Env, args []string) error {
@@ -187,7 +188,7 @@ func (c *recorder) until() string {
 	if ends == nil {
 		return "interrupt to end"
 	}
-	return fmt.Sprintf("it ends after %s; interrupt to end before", strings.Join(ends, " or "))
+	return fmt.Sprintf("it ends after %s; interrupt to end it earlier", strings.Join(ends, " or "))
 }
 
 // listening adds advice to the error of a failed listen.

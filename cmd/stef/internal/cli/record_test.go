@@ -186,7 +186,7 @@ func TestRecordRefusesHTTP(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, answer.Body.Close())
 		require.Equal(t, http.StatusUnsupportedMediaType, answer.StatusCode)
-		require.Contains(t, string(text), "set OTEL_EXPORTER_OTLP_PROTOCOL=grpc in the sender, and this endpoint (port "+address[strings.LastIndex(address, ":")+1:]+")")
+		require.Contains(t, string(text), "set OTEL_EXPORTER_OTLP_PROTOCOL=grpc in the sender, and the address of this endpoint (port "+address[strings.LastIndex(address, ":")+1:]+")")
 		require.Contains(t, string(text), "a program that creates the HTTP exporter in its code must create the gRPC one instead")
 	}
 	http.DefaultClient.CloseIdleConnections()
@@ -228,11 +228,11 @@ func TestRecordAndReplayRefuse(t *testing.T) {
 	f(cli.ExitUsage, "put {signal} into the name of OUT, as in 'x-{signal}.stef'", "record", "x.stef")
 	f(cli.ExitUsage, "cannot tell the format", "record", filepath.Join(dir, "{signal}.dat"))
 	f(cli.ExitIO, "999999", "record", "--listen", "localhost:999999", filepath.Join(dir, "{signal}.stef"))
-	f(cli.ExitUsage, "replay needs a file to read several times, not standard input: write it to a file first\n", "replay", "-")
+	f(cli.ExitUsage, "replay reads its input several times, which standard input does not allow: write it to a file first\n", "replay", "-")
 	f(cli.ExitUsage, "FILE is missing", "replay")
 	f(cli.ExitUsage, "must be original, max or a number above 0", "replay", "--rate", "-1", recorded)
 	f(cli.ExitUsage, "must be original, max or a number without commas or unit, such as 1000", "replay", "--rate", "1,000", recorded)
-	f(cli.ExitUsage, "--rounds is at least 1", "replay", "--rounds", "0", recorded)
+	f(cli.ExitUsage, "--rounds is 0, --in-flight is 0, --retries is 7: the first must be at least 1", "replay", "--rounds", "0", recorded)
 	f(cli.ExitUsage, "--compression gzip is for --protocol otlp", "replay", "--protocol", "stef", "--compression", "gzip", recorded)
 	f(cli.ExitIO, "none: open: no such file", "replay", filepath.Join(dir, "none"))
 	f(cli.ExitIO, "connection refused (nothing listens there); no batch was accepted\n", "replay", "--retries", "0", "--rate", "max", "--endpoint", "127.0.0.1:1", recorded)
@@ -242,7 +242,7 @@ func TestRecordAndReplayRefuse(t *testing.T) {
 	code, stderr := wait()
 	require.Zero(t, code)
 	require.Contains(t, stderr, "nothing arrived\n")
-	require.Contains(t, stderr, "; it ends after 10ms; interrupt to end before\n")
+	require.Contains(t, stderr, "; it ends after 10ms; interrupt to end it earlier\n")
 }
 
 // A recording locks its files. If another program removes a file, the recording ends with an error, and
@@ -298,7 +298,7 @@ func TestRecordKeepsFilesOfOthers(t *testing.T) {
 	refused(second, waitSecond, ": another program created the file after the recording began; --force overwrites it\n")
 	if runtime.GOOS != "windows" { // which has no locks
 		third, _, waitThird := recording(t, "--force", live)
-		refused(third, waitThird, ": another process writes the file\n")
+		refused(third, waitThird, ": another process is writing the file: end it, or choose another name for OUT\n")
 	}
 	require.True(t, interrupt.Deliver())
 	code, stderr := waitFirst()

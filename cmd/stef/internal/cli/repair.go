@@ -184,11 +184,11 @@ func lossOf(in *file.Input, w *stream.Whole) string {
 	case w.Damage == nil:
 		return whole + "; nothing is lost"
 	case w.Concatenated:
-		return fmt.Sprintf("%s; not copied: the %s bytes of what follows", whole, figure.Grouped(w.Lost))
+		return fmt.Sprintf("%s; not copied: the %s bytes after them", whole, figure.Grouped(w.Lost))
 	case w.OverLimit:
 		return fmt.Sprintf("%s; not read: the %s bytes after them", whole, figure.Grouped(w.Lost))
 	case w.NoFrame:
-		return fmt.Sprintf("%s; lost: %s bytes after the last frame, which are no frame", whole, figure.Grouped(w.Lost))
+		return fmt.Sprintf("%s; lost: %s bytes after the last frame, which are not a frame", whole, figure.Grouped(w.Lost))
 	case w.Unended:
 		return whole + withoutEnd(in)
 	case w.Cut:

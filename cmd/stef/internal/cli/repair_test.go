@@ -42,7 +42,7 @@ func TestRepairClaims(t *testing.T) {
 		code, kept, stderr := run([]byte(plain+tail), "repair", "-", "-")
 		require.Equal(t, cli.ExitLost, code, stderr)
 		require.Equal(t, plain, kept)
-		require.Contains(t, stderr, "; lost: 7 bytes after the last frame, which are no frame"+noChecksums)
+		require.Contains(t, stderr, "; lost: 7 bytes after the last frame, which are not a frame"+noChecksums)
 	}
 }
 
@@ -219,8 +219,8 @@ func TestConcatenated(t *testing.T) {
 	one, err := os.ReadFile(m.metrics)
 	require.NoError(t, err)
 	all := m.file("all.stef", append(bytes.Clone(one), one...))
-	want := fmt.Sprintf("frame 159 at offset %d: another stream begins here: files were concatenated; "+
-		"split the file there (head -c %d for A, tail -c +%d for B, and B again if more follow), then stef convert A B OUT, with {signal} in OUT if their signals differ", len(one), len(one), len(one)+1)
+	want := fmt.Sprintf("frame 159 at offset %d: another stream begins here, so files were concatenated: "+
+		"split this file (A is the output of head -c %d, B is that of tail -c +%d; split B again if it has more streams), then run stef convert A B OUT, with {signal} in OUT if their signals differ", len(one), len(one), len(one)+1)
 	for _, command := range []string{"cat", "stat"} {
 		code, _, stderr := run(nil, command, all)
 		require.Equal(t, cli.ExitData, code)
@@ -231,12 +231,12 @@ func TestConcatenated(t *testing.T) {
 	require.NotContains(t, stdout, "lost")
 	code, _, stderr := run(nil, "convert", "--to", "stef", all, m.path("out.stef"))
 	require.Equal(t, cli.ExitData, code)
-	require.Contains(t, stderr, "another stream begins here: files were concatenated; split the file there (head -c ")
+	require.Contains(t, stderr, "another stream begins here, so files were concatenated: split this file (A is the output of head -c ")
 	require.NotContains(t, stderr, "stef repair")
 	code, _, stderr = run(nil, "repair", all, m.path("first.stef"))
 	require.Equal(t, cli.ExitLost, code)
 	require.Contains(t, stderr, want+"\n")
-	require.Contains(t, stderr, "; not copied: the 127,366 bytes of what follows; the stream has no checksums, ")
+	require.Contains(t, stderr, "; not copied: the 127,366 bytes after them; the stream has no checksums, ")
 	kept, err := os.ReadFile(m.path("first.stef"))
 	require.NoError(t, err)
 	require.True(t, bytes.Equal(kept, one))
@@ -251,8 +251,8 @@ func TestConcatenatedOwn(t *testing.T) {
 	require.NoError(t, os.WriteFile(path, []byte(shopSchema), 0o600))
 	require.NoError(t, os.WriteFile(all, slices.Concat(one, one), 0o600))
 	flags := " --schema " + path + " --root Order"
-	want := fmt.Sprintf("another stream begins here: files were concatenated; split the file there (head -c %d for A, tail -c +%d for B, and B again if more follow), "+
-		"then stef cat%s A B; keep them apart, because stef convert combines only streams of OpenTelemetry\n", len(one), len(one)+1, flags)
+	want := fmt.Sprintf("another stream begins here, so files were concatenated: split this file (A is the output of head -c %d, B is that of tail -c +%d; split B again if it has more streams), "+
+		"then run stef cat%s A B; keep them apart, because stef convert combines only streams of OpenTelemetry\n", len(one), len(one)+1, flags)
 	for _, args := range [][]string{{"cat", all}, {"stat", all}, {"repair", all, first}} {
 		code, _, stderr := run(nil, slices.Concat(args[:1], strings.Fields(flags), args[1:])...)
 		require.NotEqual(t, cli.ExitDone, code)

@@ -51,20 +51,19 @@ acknowledges it. With several batches in flight that may take up to the ack_inte
 the receiver. If the endpoint permanently rejects items, replay counts them, sends
 the others, and exits with 4.
 
-The pace is that of the recording: a batch is sent when the latest time in it is due,
-counted from the earliest time in all files. So a file that was recorded later begins
-later, but a gap of more than an hour, in which no batch of any file is due, takes a
-second, and is printed. --rate sets another pace. With --rate N a batch is sent
-whole, and the next one, also of the next round, when its items have taken their time;
-the replay ends when those of the last batch have. A wait of 5 s or longer is printed.
-At the pace of the recording, the tool connects before it waits for the first batch.
-At this pace, with --now and with several rounds, nothing is sent if a file is cut.
-Otherwise replay sends what is whole before the cut, and exits with 1.
+By default, replay keeps the pace of the recording. Time 0 is the earliest time in all
+files, and a batch is sent when its latest time is due. So a file that was recorded
+later begins later. If no batch of any file is due for more than an hour, replay waits
+only a second, and prints this. --rate sets another pace. With --rate N a batch of M
+items is sent whole, and M/N seconds later the next batch is sent, or the replay ends. A
+wait of 5 s or longer is printed. At the pace of the recording, the tool connects before
+it waits for the first batch. If a file is cut, nothing is sent at this pace, with --now
+or with several rounds. Otherwise replay sends what is whole before the cut, and exits
+with 1.
 
-A recording that is sent again as it is repeats its ids and times, which no sender
-does. --new-ids and --now change them; later rounds of --rounds do it always. Without
---new-ids the same round has the same ids in every run; --new-ids chooses other ids in
-each run.
+A recording that is sent again unchanged repeats its ids and times, which no real sender
+does. --new-ids and --now change them. With --rounds, the second and later rounds always
+have new ids and times. Their ids are the same in every run, unless --new-ids is set.
 
 Over STEF, metrics and traces are sent in sorted order, as the exporter does, so records
 and attributes arrive in another order. To compare what arrived with the file, compare
@@ -129,17 +128,17 @@ func (c *replayer) define(flags *flag.FlagSet) {
 		}
 		return nil
 	})
-	flags.IntVar(&c.rounds, "rounds", 1, "`N` send the files so often; each later round has new ids and later times")
-	flags.IntVar(&c.inFlight, "in-flight", 0, "`N` batches of a file that may be sent at a time (default: 1 for metrics,\nwhose points must stay in order, and 4 for others, which may overtake each other)")
-	flags.IntVar(&c.retries, "retries", replay.DefaultRetries, "`N` send a batch again so often if the endpoint cannot accept it yet, and try so\noften again to open a stream (default: 7)")
+	flags.IntVar(&c.rounds, "rounds", 1, "`N` send the files N times; each later round has new ids and later times")
+	flags.IntVar(&c.inFlight, "in-flight", 0, "`N` batches of a file that may be in flight at a time (default: 1 for metrics,\nwhose points must stay in order, and 4 for traces and logs)")
+	flags.IntVar(&c.retries, "retries", replay.DefaultRetries, "`N` retries of a batch that the endpoint cannot accept yet, and of opening a stream\n(default: 7)")
 	flags.BoolVar(&c.newIDs, "new-ids", false, "replace the ids of traces and spans; those that were equal stay equal")
 	flags.BoolVar(&c.now, "now", false, "shift all times so that the recording begins now")
-	signalFlag(flags, "of a file of several signals, the one to send", &c.signal)
+	signalFlag(flags, "signal to send, needed for a file of several signals", &c.signal)
 }
 
 func (c *replayer) run(env *Env, names []string) error {
 	if c.rounds < 1 || c.inFlight < 0 || c.retries < 0 {
-		return usagef("--rounds is at least 1, --in-flight and --retries at least 0")
+		return usagef("--rounds is %d, --in-flight is %d, --retries is %d: the first must be at least 1, the others at least 0", c.rounds, c.inFlight, c.retries)
 	}
 	c.notes.out = env.Stderr
 	names, err := c.checkAll(env, names)
@@ -269,7 +268,7 @@ func (c *replayer) check(name string, several bool) error {
 	for _, s := range found {
 		names = append(names, s.String())
 	}
-	return usagef("%s holds %s: say --signal; run replay once for each", name, strings.Join(names[:len(names)-1], ", ")+" and "+names[len(names)-1])
+	return usagef("%s holds %s: run replay with --signal, once for each signal", name, strings.Join(names[:len(names)-1], ", ")+" and "+names[len(names)-1])
 }
 
 // sendError adds the endpoint to a send error. It also adds the number of the batch, but only if
@@ -337,11 +336,11 @@ func (p *patience) silent(batches int, after time.Duration) {
 		return
 	}
 	p.unanswered = time.Now()
-	text := "1 batch is sent and not answered"
+	text := "1 batch has no answer"
 	if batches > 1 {
-		text = figure.Grouped(uint64(batches)) + " batches are sent and not answered, one of them"
+		text = figure.Grouped(uint64(batches)) + " batches have no answer, the oldest"
 	}
-	fmt.Fprintf(p.out, "%s: %s for %s; waiting (the queue of the endpoint may be full, or what it sends to may not answer: see its log)\n",
+	fmt.Fprintf(p.out, "%s: %s for %s; waiting (the queue of the endpoint may be full, or its own destination may not answer: see its log)\n",
 		p.endpoint, text, figure.Wait(after))
 }
 

@@ -248,7 +248,7 @@ func TestReplayUnanswered(t *testing.T) {
 			address := listener.Addr().String()
 			code, stderr := unanswered(t, func() { close(waits) }, append([]string{"--protocol", protocol, "--endpoint", address}, files...)...)
 			require.Zero(t, code, stderr)
-			require.Regexp(t, "^"+address+`: 2 batches are sent and not answered, one of them for \d+s; waiting \(the queue of the endpoint may be full, .*\)\n`+
+			require.Regexp(t, "^"+address+`: 2 batches have no answer, the oldest for \d+s; waiting \(the queue of the endpoint may be full, .*\)\n`+
 				`sent 2 items in 2 batches to `+address+` over `+protocol+` in .* s: 0\.\d+ items a second\n$`, stderr)
 		})
 	}

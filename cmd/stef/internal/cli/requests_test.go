@@ -64,9 +64,9 @@ func TestStatLevel(t *testing.T) {
 		require.Contains(t, text, want+"\n", text)
 	}
 	const unknown, measure = "zstd level   unknown, because streams do not contain it (stef record uses default; stef convert uses default unless --level sets another)", "; stef convert --level fastest prints the ratio for fastest"
-	f("zstd level   default; the exporter uses fastest for such frames"+measure, recording)
-	f(unknown+"; the exporter uses fastest for such frames"+measure, recording, "--frame-items", "100000") // logs of any size
-	f(unknown+"; the exporter uses default for such frames", recording, "--schema", "full")
+	f("zstd level   default; the exporter would use fastest for these frames"+measure, recording)
+	f(unknown+"; the exporter would use fastest for these frames"+measure, recording, "--frame-items", "100000") // logs of any size
+	f(unknown+"; the exporter would use default for these frames", recording, "--schema", "full")
 
 	// There is a small message of metrics, and a large message whose frame has more than 64 KiB.
 	point := func(i int) string {
@@ -85,9 +85,9 @@ func TestStatLevel(t *testing.T) {
 		require.NoError(t, os.WriteFile(name, []byte(content), 0o666))
 		return name
 	}
-	f("zstd level   default; the exporter uses fastest for such frames"+measure, file(small+small))
-	f("zstd level   default; the exporter uses fastest for such frames up to frame 2, and default from the next on, which has more than 64 KiB before compression"+measure, file(small+small+large+small))
-	f("zstd level   default; the exporter uses default for such frames", file(large+small))
+	f("zstd level   default; the exporter would use fastest for these frames"+measure, file(small+small))
+	f("zstd level   default; the exporter would use fastest up to frame 2, and default after it, because the next frame has more than 64 KiB before compression"+measure, file(small+small+large+small))
+	f("zstd level   default; the exporter would use default for these frames", file(large+small))
 
 	mustRun(t, nil, "convert", "--quiet", "--force", "--compression", "none", recording, filepath.Join(dir, "out.stef"))
 	text, _ := mustRun(t, nil, "stat", filepath.Join(dir, "out.stef"))

@@ -150,7 +150,7 @@ func message(err error) string {
 	text, _ := unended(err, plainText(err))
 	if errors.Is(err, stef.ErrZstdDict) || errors.Is(err, dynamic.ErrZstdDict) {
 		text, _, _ = strings.Cut(text, ": pass the dictionary of the writer")
-		text += "; stef convert reads it with --dictionary, the file that the sender has as dictionary of encoding stef_encoding"
+		text += "; use stef convert --dictionary FILE, with the file that the sender sets as dictionary in its extension stef_encoding"
 	}
 	if at := secondStream.FindStringSubmatch(text); at != nil {
 		end, _ := strconv.ParseInt(at[2], 10, 64)
@@ -162,8 +162,8 @@ func message(err error) string {
 		if own := (*ownRecords)(nil); errors.As(err, &own) { // stef convert reads records of OpenTelemetry only
 			then = fmt.Sprintf("stef cat%s A B; keep them apart, because stef convert combines only streams of OpenTelemetry", own.flags)
 		}
-		text = strings.Replace(text, at[0], fmt.Sprintf("%s: another stream begins here: files were concatenated; "+
-			"split the file there (%shead -c %d for A, %stail -c +%d for B, and B again if more follow), then %s",
+		text = strings.Replace(text, at[0], fmt.Sprintf("%s: another stream begins here, so files were concatenated: "+
+			"split this file (A is the output of %shead -c %d, B is that of %stail -c +%d; split B again if it has more streams), then run %s",
 			at[1], unpack, end, unpack, end+1, then), 1)
 	}
 	return text

@@ -63,7 +63,7 @@ func TestSeveralInputsBySignal(t *testing.T) {
 	require.Contains(t, stderr, "--signal and {signal} do not go together")
 	code, _, stderr = run(nil, "convert", logs, "-", none)
 	require.Equal(t, cli.ExitUsage, code)
-	require.Contains(t, stderr, "{signal} needs files to read several times, not standard input: write it to a file first, or convert one signal, with --signal\n")
+	require.Contains(t, stderr, "{signal} reads its input several times, which standard input does not allow: write it to a file first, or convert one signal, with --signal\n")
 
 	// Several inputs of one signal have a ratio, too.
 	_, stderr = mustRun(t, nil, "convert", logs, stef, filepath.Join(dir, "both.stef"))
@@ -164,7 +164,7 @@ func TestOneInputBySignal(t *testing.T) {
 		require.Equal(t, want, got, end)
 	}
 	logs := m.logs()
-	m.fails(cli.ExitUsage, "there is no reference schema of logs", "convert", "--schema", "reference", logs, m.path("r-{signal}.stef"))
+	m.fails(cli.ExitUsage, "there is no reference schema of logs: use --schema full", "convert", "--schema", "reference", logs, m.path("r-{signal}.stef"))
 	content, err := os.ReadFile(m.metrics)
 	require.NoError(t, err)
 	cut := m.file("cut.stef", content[:len(content)-1])

@@ -31,17 +31,17 @@ is the size of the stream relative to the second sum. It depends on the level of
 the line "zstd level" names the level of the stream and that of the exporter.
 
 The line "checksums" says how many frames with records end with a checksum. A changed
-byte in such a frame is an error; elsewhere it may be read as another value. Without
-a whole frame with records it is unknown (null with --json).
+byte in such a frame is an error; elsewhere it may be read as another value. If there is
+no whole frame with records, the line says "unknown" (null with --json).
 
-Plain is before compression and exact: every column has its own bytes. After zstd a
-column has none, because zstd compresses all columns as one text. "zstd alone" is the
-size of the bytes of a column from all frames, compressed separately in pieces of up to
-1 MiB. The sum is not the size of the file: alone, columns cannot use repetitions
-between columns, and in the file each frame has its own costs.
+"plain" is the exact size of a column before compression. After compression a column has
+no size of its own, because zstd compresses all columns of a frame together. "zstd alone"
+is an estimate: the bytes of one column from all frames, compressed separately in pieces
+of up to 1 MiB. The sum is not the size of the file: a column alone cannot use
+repetitions between columns, and in the file each frame has its own costs.
 
-The type of a column is followed by an explanation if only streams in the compact form
-have it. The columns of the fields that it replaces are empty.
+If only streams in the compact form have a column, an explanation follows its type. The
+columns of the fields that it replaces are empty.
 
 For a file of OTLP, Parquet or Arrow stat reports on the stream that stef convert makes
 of it. For a stream that is cut or damaged it reports on the whole frames before the

@@ -90,7 +90,7 @@ func lock(f *os.File) error {
 		}
 		time.Sleep(time.Millisecond)
 	}
-	return errors.New("another process writes the file")
+	return errors.New("another process is writing the file: end it, or choose another name for OUT")
 }
 
 // inPlace returns an error if the file was removed or replaced.

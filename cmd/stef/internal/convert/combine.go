@@ -75,5 +75,5 @@ func (c *combiner) place(noun string, n int) string {
 	if c.most == 0 {
 		return fmt.Sprintf("%s %d", noun, n)
 	}
-	return fmt.Sprintf("a frame of %ss up to %d", noun, n-c.parts)
+	return fmt.Sprintf("the frame that ends with %s %d", noun, n-c.parts)
 }

@@ -359,7 +359,7 @@ func (o *Options) Guess(in *file.Input) (Format, error) {
 	f := guessInput(in.ContentName(), head)
 	if empty, as := in.Empty(), cmp.Or(o.From, f); empty != nil && !as.allowsEmpty(head) {
 		if as == Unknown && o.Root != nil && !o.several && len(head) == 0 && !HasFormat(in.ContentName()) {
-			empty = fmt.Errorf("%w; with --from otlp-json it is a file without items", empty)
+			empty = fmt.Errorf("%w; --from otlp-json accepts it as a file without items", empty)
 		}
 		return Unknown, &file.ContentError{Name: in.Name, Err: empty}
 	}

@@ -213,8 +213,8 @@ func TestUnsupported(t *testing.T) {
 	f(packed, convert.Options{}, "standard output is stef, and so is the input: add --to stef, otlp-parts, otlp, otlp-json, parquet or arrow")
 	f(metrics, convert.Options{OutName: "a.avro"}, "cannot tell the format from the name a.avro: "+
 		"add --to stef, otlp-parts, otlp, otlp-json, parquet or arrow, or end the name in .stef, .parquet, .arrow, .otlp, .pb or .json")
-	f(logs, convert.Options{To: convert.STEF, Schema: convert.Reference}, "there is no reference schema of logs")
-	f(recording(t, otlpfile.Logs, 1), convert.Options{Schema: convert.Reference}, "there is no reference schema of logs")
+	f(logs, convert.Options{To: convert.STEF, Schema: convert.Reference}, "there is no reference schema of logs: use --schema full")
+	f(recording(t, otlpfile.Logs, 1), convert.Options{Schema: convert.Reference}, "there is no reference schema of logs: use --schema full")
 	f(packed, convert.Options{To: convert.OTLP, StreamFlags: []string{"--level"}}, "--level works only for an output of format stef, and this is otlp")
 	f(packed, convert.Options{To: convert.Parquet, StreamFlags: []string{"--mode"}}, "--mode works only for an output of format stef, and this is parquet; "+
 		"for sorted items, convert to a .stef file with --mode sorted, and that file to parquet")
@@ -333,9 +333,9 @@ func TestLosses(t *testing.T) {
 	require.Equal(t, []string{"1 resource, scope or metric without items"}, res.Losses)
 	full, _ := mustRun(t, body, convert.Options{})
 	_, res = mustRun(t, body, convert.Options{Schema: convert.Reference})
-	require.Equal(t, "values of 1 point that was flagged as not recorded", res.Losses[len(res.Losses)-1])
+	require.Equal(t, `values of 1 point with the flag "no recorded value"`, res.Losses[len(res.Losses)-1])
 	_, res = mustRun(t, full, convert.Options{To: convert.STEF, Schema: convert.Reference})
-	require.Equal(t, []string{"values of 1 point that was flagged as not recorded"}, res.Losses)
+	require.Equal(t, []string{`values of 1 point with the flag "no recorded value"`}, res.Losses)
 }
 
 // A large part is split into several frames, and all its items are converted.

@@ -31,7 +31,7 @@ func (k idKind) raw(id []byte) ([]byte, error) {
 		}
 		id = b
 	default:
-		return nil, fmt.Errorf("the %s has %d bytes, which is not a valid length", k.name, len(id))
+		return nil, fmt.Errorf("the %s has %d bytes, not %d (or %d hexadecimal digits)", k.name, len(id), k.size, 2*k.size)
 	}
 	for _, b := range id {
 		if b != 0 {

@@ -51,7 +51,7 @@ func (m *Messages) Next() ([]byte, error) {
 	}
 	size := binary.BigEndian.Uint32(length[:])
 	if size > MaxMessage {
-		return nil, m.at(fmt.Sprintf("the message has %d bytes, at most %d", size, MaxMessage), nil)
+		return nil, m.at(fmt.Sprintf("the message has %d bytes, at most %d are allowed", size, MaxMessage), nil)
 	}
 	got := bytes.NewBuffer(m.buf[:0])
 	n, err := io.CopyN(got, m.src, int64(size))

@@ -44,8 +44,8 @@ func (e *batchEncoder) Losses(empty, unknown uint64) []string {
 		l.UnknownFields+unknown, unknownLoss,
 		l.EntityRefs, "%d entity reference{s}",
 		l.Flags, "flags of %d point{s}",
-		l.Values, "values of %d point{s} that {were} flagged as not recorded",
-		l.Unvalued, "that %d point{s} without a value {are} not flagged as not recorded",
+		l.Values, `values of %d point{s} with the flag "no recorded value"`,
+		l.Unvalued, `flags of %d point{s} without a value, which now {has} the flag "no recorded value"`,
 		l.DroppedEvents, "counts of dropped events of %d span{s}",
 		l.DroppedLinks, "counts of dropped links of %d span{s}",
 	)

@@ -151,9 +151,9 @@ func TestFlags(t *testing.T) {
 	}
 	f(0, int64Value, int64Value, 0)
 	f(1, none, none, 1)
-	f(1, int64Value, none, 1, "values of 1 point that was flagged as not recorded")
+	f(1, int64Value, none, 1, `values of 1 point with the flag "no recorded value"`)
 	f(2, int64Value, int64Value, 0, "flags of 1 point")
-	f(0, none, none, 1, "that 1 point without a value is not flagged as not recorded")
+	f(0, none, none, 1, `flags of 1 point without a value, which now has the flag "no recorded value"`)
 	f(1, exponential, exponential, 0, "flags of 1 point")
 	f(0, exponential, exponential, 0)
 }
@@ -185,7 +185,7 @@ func TestExemplarIDs(t *testing.T) {
 	f(nil, nil, make([]byte, 16), make([]byte, 8))
 	bad := metricsOf(t, build([]byte("abc"), nil))
 	_, _, err := run(bad, convert.Options{To: convert.STEF, Schema: convert.Reference})
-	require.EqualError(t, err, "standard input: record 1: exemplar 0: the trace id has 3 bytes, which is not a valid length; stef convert --skip omits such items and counts them")
+	require.EqualError(t, err, "standard input: record 1: exemplar 0: the trace id has 3 bytes, not 16 (or 32 hexadecimal digits); stef convert --skip omits such items and counts them")
 	_, res := mustRun(t, bad, convert.Options{To: convert.STEF, Schema: convert.Reference, Skip: true})
 	require.EqualValues(t, 1, res.Skipped)
 	require.Zero(t, res.Items)
@@ -243,7 +243,7 @@ func TestSpanIDs(t *testing.T) {
 		_, _, err := run(build(trace, span), convert.Options{To: convert.STEF, Schema: convert.Reference})
 		require.EqualError(t, err, "standard input: record 1: "+want+"; stef convert --skip omits such items and counts them")
 	}
-	bad("x", span, "the trace id has 1 bytes, which is not a valid length")
+	bad("x", span, "the trace id has 1 bytes, not 16 (or 32 hexadecimal digits)")
 	bad(trace, strings.Repeat("x", 16), `the span id "xxxxxxxxxxxxxxxx" is not hexadecimal`)
 }
 

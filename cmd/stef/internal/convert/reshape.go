@@ -119,8 +119,8 @@ func (m *metricsShape) losses() []string {
 	return nonzero(
 		m.entities, "entity references of %d point{s}",
 		m.flags, "flags of %d point{s}",
-		m.values, "values of %d point{s} that {were} flagged as not recorded",
-		m.unvalued, "that %d point{s} without a value {are} not flagged as not recorded",
+		m.values, `values of %d point{s} with the flag "no recorded value"`,
+		m.unvalued, `flags of %d point{s} without a value, which now {has} the flag "no recorded value"`,
 	)
 }
 
@@ -190,7 +190,7 @@ func (s *spansShape) losses() []string {
 }
 
 // nonzero formats the counts that are not 0. Its arguments alternate: count,
-// format, count, format. A format has {s}, {are} and {were} where 1 and other counts
+// format, count, format. A format has {s} and {has} where 1 and other counts
 // differ.
 func nonzero(pairs ...any) []string {
 	var texts []string
@@ -207,6 +207,6 @@ func nonzero(pairs ...any) []string {
 }
 
 var (
-	singular = strings.NewReplacer("{s}", "", "{are}", "is", "{were}", "was")
-	plural   = strings.NewReplacer("{s}", "s", "{are}", "are", "{were}", "were")
+	singular = strings.NewReplacer("{s}", "", "{has}", "has")
+	plural   = strings.NewReplacer("{s}", "s", "{has}", "have")
 )

@@ -130,7 +130,7 @@ func (o *Options) writerOptions(s otlpfile.Signal, more ...stef.WriterOption) ([
 	}
 	published := anysignal.Of(s).Published
 	if published == nil {
-		return nil, refuse("there is no reference schema of %s", s)
+		return nil, refuse("there is no reference schema of %s: use --schema full", s)
 	}
 	return append(opts, published()), nil
 }

@@ -34,7 +34,7 @@ func remote(name string) bool {
 
 var (
 	errRemote  = errors.New("stef reads and writes local files only")
-	errPattern = errors.New("no file matches the pattern, or it is in quotes")
+	errPattern = errors.New("no file matches this pattern: check it, and remove quotes around it, because only the shell expands patterns")
 )
 
 // Unwrap returns the cause.

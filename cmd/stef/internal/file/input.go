@@ -178,7 +178,7 @@ func (u *unpacker) Read(b []byte) (int, error) {
 		err = fmt.Errorf("%s: %w", u.name, err)
 	}
 	if errors.Is(err, zstd.ErrUnknownDictionary) {
-		err = fmt.Errorf("%w: the file as a whole needs a zstd dictionary: zstd -dc -D D FILE | stef convert - OUT", err)
+		err = fmt.Errorf("%w: the file as a whole is compressed with a dictionary: decompress it first: zstd -dc -D DICTIONARY FILE | stef convert - OUT", err)
 	}
 	u.err = err
 	return n, err

@@ -45,7 +45,7 @@ func kindOf(head []byte) string {
 		return "a tar archive: unpack it first"
 	}
 	if start := bytes.TrimLeft(head, " \t\r\n"); len(start) > 1 && start[0] == '[' && bytes.HasPrefix(bytes.TrimLeft(start[1:], " \t\r\n"), []byte("{")) {
-		return "a JSON array: write an object a line instead, as jq -c '.[]' does"
+		return "a JSON array: write one object per line instead, as jq -c '.[]' does"
 	}
 	if isText(head) {
 		return "text"

@@ -18,7 +18,7 @@ func TestLikeness(t *testing.T) {
 		"häuser und ä":             `it begins with "häuser und ä" and looks like text`,
 		"text that is cut in \xc3": `it begins with "text that is cut in \xc3" and looks like text`,
 		"latin-1: h\xe4user":       `it begins with "latin-1: h\xe4user" and looks like binary data`,
-		" [ {\"a\":1}]":            `it begins with " [ {\"a\":1}]" and looks like a JSON array: write an object a line instead, as jq -c '.[]' does`,
+		" [ {\"a\":1}]":            `it begins with " [ {\"a\":1}]" and looks like a JSON array: write one object per line instead, as jq -c '.[]' does`,
 		"a\x00b":                   `it begins with "a\x00b" and looks like binary data`,
 		"Obj\x01x":                 `it begins with "Obj\x01x" and looks like Avro`,
 		"BZh91AY":                  `it begins with "BZh91AY" and looks like bzip2: decompress it first`,

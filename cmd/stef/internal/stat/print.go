@@ -104,11 +104,11 @@ func (r *Report) level() string {
 	}
 	switch {
 	case !r.compact() || large == 0:
-		return has + "; the exporter uses default for such frames"
+		return has + "; the exporter would use default for these frames"
 	case large > 0:
-		return fmt.Sprintf("%s; the exporter uses fastest for such frames up to frame %s, and default from the next on, which has more than 64 KiB before compression%s", has, figure.Grouped(large), measure)
+		return fmt.Sprintf("%s; the exporter would use fastest up to frame %s, and default after it, because the next frame has more than 64 KiB before compression%s", has, figure.Grouped(large), measure)
 	}
-	return has + "; the exporter uses fastest for such frames" + measure
+	return has + "; the exporter would use fastest for these frames" + measure
 }
 
 // compact reports whether the stream is in the compact form.
