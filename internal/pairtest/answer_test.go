@@ -27,7 +27,7 @@ const (
 	resolverHop   = "name resolver error: produced zero addresses"
 	lookupHop     = "dns: A record lookup error: lookup backend.invalid on 127.0.0.53:53: no such host"
 	certificate   = "tls: failed to verify certificate: x509: certificate signed by unknown authority"
-	ownConnection = "answered: this is its own error, see the log of that Collector"
+	ownConnection = "answered: the error occurred there, not in this Collector; see the log of the endpoint"
 )
 
 // TestErrorsOfNextHop uses a receiver whose pipeline fails. The errors are those of a gateway that

@@ -254,7 +254,7 @@ func (f *follower[T]) ended(t *tail[T]) (bool, error) {
 		return f.leave(t)
 	}
 	if t.barren++; t.barren > maxBarren {
-		return false, fmt.Errorf("%w: the file was read again %d times because of frames without records at its end", errDamaged, maxBarren)
+		return false, fmt.Errorf("%w: the file has too many frames without records at its end: it was read again %d times because of them", errDamaged, maxBarren)
 	}
 	t.rewind()
 	for ok := true; ok; { // move the window to the position where the decoder ended

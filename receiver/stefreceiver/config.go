@@ -244,7 +244,7 @@ func (c *Config) Validate() error {
 	errs = append(errs,
 		c.validateClientCA(),
 		// The Collector's own check reports negative numbers.
-		confkeys.Between("max_recv_msg_size_mib", max(0, c.ServerConfig.MaxRecvMsgSizeMiB), 0, maxMessageMiB, "0 means the default of gRPC, 4 MiB; the default is 64"),
+		confkeys.Between("max_recv_msg_size_mib", max(0, c.ServerConfig.MaxRecvMsgSizeMiB), 0, maxMessageMiB, "0 means 4, as in gRPC; without the key it is 64"),
 		confkeys.DurationAtLeast("ack_interval", c.AckInterval, 0, "0 acknowledges immediately, the default is 10ms"),
 		confkeys.AtLeast("consumers_per_stream", c.ConsumersPerStream, 1, "1 passes batches to the pipeline one after another, the default is 4"),
 		confkeys.AtLeast("max_batch_items", c.MaxBatchItems, 0, "0 makes a batch of each frame, the default is 8192"),

@@ -145,7 +145,7 @@ func (d *decompression) refusal(err error) error {
 	case errors.Is(err, errLarger):
 		return exceeds(requestSize, "the request is larger than %d bytes after decompression (max_recv_msg_size_mib): send smaller batches", d.most)
 	case errors.Is(err, zstd.ErrWindowSizeExceeded):
-		return exceeds(requestWindow, "the request needs a window of zstd of more than %d bytes: use a smaller window or a lower level", maxRequestWindow)
+		return exceeds(requestWindow, "the zstd window of the request is larger than %d bytes: use a smaller window or a lower level at the client", maxRequestWindow)
 	}
 	return invalid(fmt.Errorf("cannot decompress the request: %w", err))
 }

@@ -118,7 +118,7 @@ var handshakeHints = [...]struct{ text, hint string }{
 	{"remote error", "The client does not accept the certificate of this receiver: set tls::ca_file at the client, and use a name of the certificate in its endpoint"},
 	{" is before ", "The certificate of the client is not valid yet: check the clocks of both machines"},
 	{"certificate has expired", "The certificate of the client has expired: renew it at the client"},
-	{"failed to verify certificate", "The certificate of the client is not valid for client_ca_file of this receiver"},
+	{"failed to verify certificate", "The certificate of the client is not valid for client_ca_file of this receiver: use one that this authority signed at the client"},
 }
 
 const (

@@ -152,7 +152,7 @@ func TestLimits(t *testing.T) {
 	}
 	zip := stef.WithCompression(stef.Zstd)
 	f("chunk", "chunk of", func(l *LimitsConfig) { l.MaxChunkMiB = 1 }, large(2, mib))
-	f("frame", "frame of", func(l *LimitsConfig) { l.MaxFrameMiB = 1 }, large(2, mib), zip)
+	f("frame", "the frame has", func(l *LimitsConfig) { l.MaxFrameMiB = 1 }, large(2, mib), zip)
 	f("record", "needs more memory than 1048576 bytes", func(l *LimitsConfig) { l.MaxRecordAllocMiB = 1 }, arrays(250), zip)
 
 	// The dictionaries of a reader may use twice the announced limit plus the memory of one

@@ -245,7 +245,7 @@ func (p *pipe[T]) notAdmitted(ctx context.Context, request *otlpRequest, err err
 		// The client ended the request, or its deadline has passed. Return the status that
 		// gRPC uses for this.
 		st = status.FromContextError(err)
-		err = fmt.Errorf("gave up waiting for admission: %w", err)
+		err = fmt.Errorf("the request ended while it waited for admission (admission::request_limit_mib): %w", err)
 	}
 	items := 0
 	if request.compression == "" {

@@ -142,7 +142,7 @@ func (s *shared) refusedReason(o *opening, err error) string {
 func (s *shared) explainFull(ctx context.Context, err error) error {
 	most := s.config.Limits.MaxStreams
 	if skipped, ok := s.full.due(); ok {
-		s.logger.Warn("A stream was refused: there are as many streams as limits::max_streams allows. An exporter opens num_streams streams for each signal.",
+		s.logger.Warn("A stream was refused: there are as many streams as limits::max_streams allows. Raise it, or lower num_streams of the exporters, which is for each signal.",
 			zap.Int("max_streams", most), clientField(ctx), zap.Int64("not_logged", skipped))
 	}
 	answer := status.Convert(err).Proto() // a copy

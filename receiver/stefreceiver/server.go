@@ -141,7 +141,7 @@ func (s *shared) drain(ctx context.Context) error {
 		srv.serving.Wait()
 	case <-ctx.Done():
 		if err == nil {
-			err = fmt.Errorf("requests did not end in time: %w", ctx.Err())
+			err = ctx.Err()
 		}
 		if !s.halt(graceful) {
 			err = fmt.Errorf("%w; the pipeline still processes data of this receiver", err)

@@ -93,7 +93,7 @@ func newShared(config *Config, settings receiver.Settings) (*shared, error) {
 	s.receiving = stefgrpc.NewReceiveLimit(config.receiving(), func(client net.Addr, bytes int64) {
 		s.telemetry.ReceiverStefConnectionsClosed.Add(context.Background(), 1, own)
 		if skipped, ok := s.closed.due(); ok {
-			s.logger.Warn("A connection was closed: of all clients, this client held the most bytes of unfinished messages. If the client is not hostile, raise limits::memory_limit_mib.",
+			s.logger.Warn("A connection was closed: unfinished messages reached limits::memory_limit_mib, and this client held the most bytes of them. If the client is not hostile, raise the limit.",
 				zap.Stringer("client", client), zap.Int64("bytes", bytes), zap.Int64("not_logged", skipped))
 		}
 	})
