@@ -291,7 +291,7 @@ func TestCutEachMessage(t *testing.T) {
 	require.NoError(t, os.WriteFile(in, content[:end+40], 0o666))
 	code, want, stderr := run(nil, "cat", in)
 	require.Equal(t, cli.ExitData, code)
-	place := fmt.Sprintf("offset %d, message 7, which is compressed alone with zstd: corrupt stream: unexpected EOF", end)
+	place := fmt.Sprintf("offset %d, message 7, which is compressed separately with zstd: corrupt stream: unexpected EOF", end)
 	require.Contains(t, stderr, place+"; stef repair copies the whole messages before it, and stef convert --skip converts them\n")
 	_, stderr = mustRepair(t, nil, in, out)
 	require.Contains(t, stderr, place+"\n")

@@ -68,7 +68,7 @@ func (m *Messages) Next() ([]byte, error) {
 func (m *Messages) at(text string, err error) error {
 	if each := (*file.EachError)(nil); errors.As(err, &each) {
 		// Report the offset in the file: m.offset is an offset in the decompressed content.
-		bad := fmt.Errorf("offset %d, message %d, which is compressed alone with zstd: %w: %w", each.Offset, m.n+1, stef.ErrCorrupt, each.Err)
+		bad := fmt.Errorf("offset %d, message %d, which is compressed separately with zstd: %w: %w", each.Offset, m.n+1, stef.ErrCorrupt, each.Err)
 		if errors.Is(each.Err, io.ErrUnexpectedEOF) {
 			return &cutError{bad, m.offset}
 		}

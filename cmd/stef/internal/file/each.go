@@ -85,7 +85,7 @@ func (e *EachError) Error() string {
 		}
 		keeps = fmt.Sprintf(" (head -c %d %s keeps the %s before it)", e.Offset, Quoted(e.Name), messages)
 	}
-	return fmt.Sprintf("message %d, which is compressed alone with zstd: %v%s", e.Number, e.Err, keeps)
+	return fmt.Sprintf("message %d, which is compressed separately with zstd: %v%s", e.Number, e.Err, keeps)
 }
 
 // Unwrap returns the cause.

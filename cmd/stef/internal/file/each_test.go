@@ -52,12 +52,12 @@ func TestEachMessagePacked(t *testing.T) {
 	for _, cut := range []int{1, 5, len(whole)/2 - 1} {
 		got, err = read(whole[:len(whole)-cut])
 		require.ErrorIs(t, err, io.ErrUnexpectedEOF)
-		require.ErrorContains(t, err, "message 2, which is compressed alone with zstd: ")
+		require.ErrorContains(t, err, "message 2, which is compressed separately with zstd: ")
 		require.Equal(t, "{\"a\":1}\n", got)
 	}
 	whole[len(whole)-3] ^= 0xff
 	_, err = read(whole)
-	require.ErrorContains(t, err, "message 2, which is compressed alone with zstd: ")
+	require.ErrorContains(t, err, "message 2, which is compressed separately with zstd: ")
 	_, err = read(append(packed(`{"a":1}`), 0xff, 0, 0, 0))
 	require.ErrorContains(t, err, "the message has 4278190080 bytes, at most 268435456 are allowed")
 }
