@@ -33,7 +33,9 @@ type Handler interface {
 	// bad records, reject them, and keep the limits of the reader above what clients
 	// send (Limits.FrameBytes of package stef says how large frames can be). So a handler whose
 	// database fails returns the error of the database, and a handler that can
-	// never accept the records of the stream returns an *Error of KindInvalid. Session.Send fails
+	// never accept the records of the stream returns an *Error of KindInvalid. A handler that relays
+	// records must not return the status of its backend if this status concerns the relay, such as
+	// UNIMPLEMENTED or UNAUTHENTICATED: return an *Error of KindUnavailable. Session.Send fails
 	// immediately with a permanent error if two streams in a row ended with KindInvalid or
 	// KindRejected before the Session had sent a record on them. This lasts until a stream stays
 	// open. Clients receive up to 1 KiB of the text of the error, and up to 1 KiB of the details

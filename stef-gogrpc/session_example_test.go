@@ -125,6 +125,8 @@ func describe(err error) string {
 		// of the batch, and the bad records. Usually there are none.
 		return fmt.Sprintf("to be sent again after %v, from record %d on, without %v; may arrive twice: %v",
 			unsent.Cause.RetryDelay, unsent.Acknowledged+1, unsent.Rejected, unsent.MaybeDelivered)
+	case unsent != nil && !unsent.Refused.IsZero(): // the batch may be good: the server has, for example, no STEF
+		return fmt.Sprint("to be kept until the server or this program is corrected: ", err)
 	}
 	return fmt.Sprint("to be dropped: ", err)
 }
@@ -210,7 +212,7 @@ func sendUntilDelivered(ctx context.Context, send func(context.Context, []readin
 		err := send(ctx, batch)
 		var unsent *stefgrpc.UnsentError
 		if !errors.As(err, &unsent) || !unsent.Cause.Retryable() {
-			return err // nil, *RejectedError or *BatchError: there is nothing to send again
+			return err // nil, *RejectedError or *BatchError, or a permanent cause: sending again does not help
 		}
 		if ctx.Err() != nil || errors.Is(err, stefgrpc.ErrSessionClosed) {
 			return err

@@ -27,7 +27,8 @@
 //	*RejectedError                            and the records that the backend rejected
 //	*BatchError without Delivered             INVALID_ARGUMENT, HTTP 400
 //	*UnsentError with a retryable Cause       the status of Cause, HTTP 503 with Retry-After
-//	*UnsentError with KindAuth                UNAVAILABLE, HTTP 503: the backend refuses the gateway
+//	*UnsentError with Refused set, KindAuth,  UNAVAILABLE, HTTP 503: the backend refuses the gateway,
+//	KindUnimplemented or KindIncompatible     so the client must keep its data
 //	*UnsentError with another Cause           INVALID_ARGUMENT, HTTP 400
 //
 // # Mapping

@@ -114,13 +114,23 @@ func answer(err error) (rejected int, why string, _ error) {
 		return 0, "", status.Error(codes.InvalidArgument, part.Err.Error())
 	case errors.As(err, &unsent) && unsent.Cause.Retryable():
 		return 0, "", unsent.Cause.GRPCStatus().Err() // with RetryInfo, if the backend named a delay
-	case unsent != nil && unsent.Cause.Kind == stefgrpc.KindAuth:
-		// The backend refuses the credentials of the gateway. The client must keep its data.
-		return 0, "", status.Error(codes.Unavailable, "the gateway is not allowed to send to its backend")
+	case unsent != nil && refusesGateway(unsent):
+		// The data may be good, so the client must keep it. The log of the gateway needs the cause.
+		return 0, "", status.Error(codes.Unavailable, "the backend refuses the gateway")
 	case unsent != nil:
 		return 0, "", status.Error(codes.InvalidArgument, unsent.Error())
 	}
 	return rejected, why, nil
+}
+
+// refusesGateway reports whether the cause concerns the gateway and not the data of the batch: the
+// backend accepts no stream, has no STEF or another schema, or refuses the credentials.
+func refusesGateway(unsent *stefgrpc.UnsentError) bool {
+	switch unsent.Cause.Kind {
+	case stefgrpc.KindAuth, stefgrpc.KindUnimplemented, stefgrpc.KindIncompatible:
+		return true
+	}
+	return !unsent.Refused.IsZero()
 }
 
 // serveSpans acknowledges spans and prints their names.
