@@ -83,8 +83,9 @@ type SessionConfig struct {
 	// IdleTimeout is how long a stream may be idle. If nothing was sent for this time, the
 	// session ends the stream gracefully. This releases its dictionaries and the state of its
 	// compression at both ends. The next batch opens a new stream. The default is 2 minutes:
-	// metrics that are sent once a minute share a stream. With a negative value, streams stay
-	// open.
+	// metrics that are sent once a minute share a stream. If the server ends a stream with OK that
+	// was idle for 5 s or was never used, the next batch opens the new stream, too. With a negative
+	// value, streams stay open, and the session immediately replaces a stream that the server ends.
 	IdleTimeout time.Duration
 
 	// Backoff is the wait between attempts to open a stream. The session also waits

@@ -129,7 +129,7 @@ const (
 	CloseEncoder = session.CloseEncoder
 	// CloseShutdown: the session was shut down.
 	CloseShutdown = session.CloseShutdown
-	// CloseIdle: nothing was sent for IdleTimeout.
+	// CloseIdle: nothing was sent for IdleTimeout, or the server ended the idle stream.
 	CloseIdle = session.CloseIdle
 )
 

@@ -402,36 +402,62 @@ func TestSessionIdle(t *testing.T) {
 		require.Equal(t, 2, r.session.Stats().Idle)
 		r.stop()
 	})
-	// A server ends idle streams, too. If the stream was idle for less than half of the
-	// session's own limit, the session replaces it immediately.
-	for name, idle := range map[string]time.Duration{"no limit": -1, "limit above twice that of the server": 61 * time.Second} {
+	// A server ends idle streams, too, with OK. A server that ends sends UNAVAILABLE.
+	var reconnect error = FromStatus(errReconnect)
+	for name, test := range map[string]struct {
+		limit, idle time.Duration
+		end         error
+		reason      CloseReason
+	}{
+		"no limit":                     {-1, 30 * time.Second, nil, CloseByServer},
+		"half of the limit":            {time.Minute, 30 * time.Second, nil, CloseIdle},
+		"a small part of the limit":    {time.Hour, 5 * time.Second, nil, CloseIdle},
+		"a busy stream":                {time.Minute, 4 * time.Second, nil, CloseByServer},
+		"limit below that of servers":  {4 * time.Second, 2 * time.Second, nil, CloseIdle},
+		"reconnect":                    {61 * time.Second, 30 * time.Second, reconnect, CloseByServer},
+		"reconnect, half of the limit": {time.Minute, 30 * time.Second, reconnect, CloseIdle},
+	} {
 		bubble(t, "the server ends an idle stream, "+name, func(t *testing.T, r *rig) {
 			r.config.FlushInterval = -1
-			r.config.IdleTimeout = idle
+			r.config.IdleTimeout = test.limit
 			r.start()
 			c := r.send(load{})
 			r.stream(0).ackAll()
 			c.ok()
-			time.Sleep(30 * time.Second)
-			r.stream(0).end(nil)
+			time.Sleep(test.idle)
+			r.stream(0).end(test.end)
 			time.Sleep(time.Second)
-			require.Len(t, r.streamList(), 2, "a stream is opened without data")
-			require.EqualValues(t, 1, r.session.Stats().Closed[CloseByServer])
+			require.EqualValues(t, 1, r.session.Stats().Closed[test.reason])
+			if test.reason == CloseIdle {
+				require.Len(t, r.streamList(), 1)
+			} else {
+				require.Len(t, r.streamList(), 2, "a stream is opened without data")
+			}
 			r.stop()
 		})
 	}
-	bubble(t, "the server ends an idle stream first", func(t *testing.T, r *rig) {
+	// The server ends each stream that has no data for 200 ms.
+	bubble(t, "the server ends streams that were never used", func(t *testing.T, r *rig) {
+		r.config.Streams = 2
 		r.config.FlushInterval = -1
 		r.config.IdleTimeout = time.Minute
 		r.start()
 		c := r.send(load{})
 		r.stream(0).ackAll()
 		c.ok()
-		time.Sleep(30 * time.Second)
-		r.stream(0).end(nil)
-		time.Sleep(time.Second)
-		require.Len(t, r.streamList(), 1)
-		require.EqualValues(t, 1, r.session.Stats().Closed[CloseIdle])
+		for ended := 0; ended < len(r.streamList()) && ended < 10; ended++ {
+			time.Sleep(200 * time.Millisecond)
+			r.stream(ended).end(nil)
+			synctest.Wait()
+		}
+		time.Sleep(time.Hour)
+		require.Equal(t, 2, r.session.Stats().Idle)
+		require.Len(t, r.streamList(), 3, "only the stream with data is replaced")
+		c = r.send(load{})
+		for _, s := range r.streamList()[3:] {
+			s.ackAll()
+		}
+		c.ok()
 		r.stop()
 	})
 	// One of two streams was idle, the other one is refused: a batch opens the first one again.

@@ -103,12 +103,24 @@ func (s *Stream) idleTime(now time.Time) time.Duration {
 	return now.Sub(s.opened)
 }
 
-// wasIdle reports whether a stream was idle for at least half of IdleTimeout. If a server ends
-// such a stream gracefully, idleness is the likely reason: the idle timeout of the server can
-// be shorter than the IdleTimeout of the session.
-func (m *Machine) wasIdle(s *Stream, now time.Time) bool {
-	return m.config.IdleTimeout >= 0 && s.inbox == nil && s.pending.head == nil &&
-		s.idleTime(now) >= m.config.IdleTimeout/2
+// serverIdle is the idle time after which the machine takes idleness as the reason for a
+// graceful end with OK. Servers also end streams with OK at their maximum age.
+const serverIdle = 5 * time.Second
+
+// wasIdle reports whether idleness is the likely reason why the server ended a stream
+// gracefully: the idle timeout of the server can be shorter than the IdleTimeout of the session.
+// ok reports that the status was OK, which a server that ends does not send. Then a stream that
+// never had a batch counts as idle after any time, so the session does not open streams without
+// data again and again.
+func (m *Machine) wasIdle(s *Stream, ok bool, now time.Time) bool {
+	enough := m.config.IdleTimeout / 2
+	switch {
+	case ok && s.turn == 0:
+		enough = 0
+	case ok:
+		enough = min(enough, serverIdle)
+	}
+	return m.config.IdleTimeout >= 0 && s.inbox == nil && s.pending.head == nil && s.idleTime(now) >= enough
 }
 
 // Over describes the end of a stream, as the caller of the Machine observed it.
@@ -144,7 +156,7 @@ func (m *Machine) Ended(s *Stream, end Over, now time.Time, out *Decisions) {
 		if s.reason = CloseLost; s.inOrder {
 			s.reason = CloseByServer
 		}
-		if s.inOrder && m.wasIdle(s, now) {
+		if s.inOrder && m.wasIdle(s, end.Cause == nil && s.fault == nil, now) {
 			s.reason = CloseIdle // the server noticed first that the stream was idle
 		}
 	}
