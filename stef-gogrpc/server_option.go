@@ -234,11 +234,12 @@ func WithCompressedMessages() ServerOption {
 }
 
 // WithIdleTimeout ends a stream gracefully, with OK, when its client sends nothing for the
-// duration d between two chunks. A client that has more data opens a new stream. The memory of
-// the ended stream, such as dictionaries and the state of the compression, is released. To close
-// connections without streams, configure the gRPC server
-// (keepalive.ServerParameters.MaxConnectionIdle). If d is 0, there is no bound. The default is
-// DefaultIdleTimeout (2 minutes).
+// duration d between two chunks. A client that has more data opens a new stream. A Session without
+// data opens none, except for one more stream if the ended stream had data less than 5 s ago; with
+// a negative SessionConfig.IdleTimeout, it always opens one. The memory of the ended stream, such as dictionaries and
+// the state of the compression, is released. To close connections without streams, configure the
+// gRPC server (keepalive.ServerParameters.MaxConnectionIdle). If d is 0, there is no bound. The
+// default is DefaultIdleTimeout (2 minutes).
 func WithIdleTimeout(d time.Duration) ServerOption {
 	return timeoutOption("WithIdleTimeout", limitIdle, d)
 }
