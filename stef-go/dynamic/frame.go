@@ -100,7 +100,10 @@ func readFrameHeader(src *source, c Compression, trace *tracer) (Frame, error) {
 	}
 	f.Flags = FrameFlags(flags)
 	trace.field(-1, "flags", f.Flags)
-	if f.Flags&^RestartAll != 0 {
+	switch {
+	case flags == signature[0]: // it may begin the signature of a stream that was appended to the file
+		return f, fault(ErrCorrupt, "unknown bits in the frame flags %#02x: a second stream may begin here, but a file holds one stream", flags)
+	case f.Flags&^RestartAll != 0:
 		return f, fault(ErrCorrupt, "unknown bits in the frame flags %#02x", flags)
 	}
 	if f.UncompressedSize, err = readFrameSize(src, "uncompressed size", trace); err != nil {

@@ -54,7 +54,7 @@ func overview() string {
 	b.WriteString(`
 'stef help COMMAND' explains a command. A file named - is standard input or output.
 Input may be compressed with zstd or gzip. Output is compressed if its name ends in
-.zst or .gz. An output file gets its name when it is complete. If there are several
+.zst, .zstd or .gz. An output file gets its name when it is complete. If there are several
 inputs, empty ones (no bytes, or only white space) are left out and their names printed.
 
 Exit codes: 0 done, 1 bad data, 2 bad usage or flags that do not fit a file, 3 input or

@@ -591,7 +591,7 @@ func TestRecordMistakes(t *testing.T) {
 	for _, f := range []string{"parquet", "arrow"} {
 		m.fails(cli.ExitUsage, "a file of format "+f+" cannot be written while telemetry arrives: write stef and convert it", "record", m.path("x-{signal}."+f))
 	}
-	m.fails(cli.ExitUsage, "cannot tell the format from the name x-{signal}.foo: end it in .stef, .otlp, .pb or .json; .zst or .gz may follow", "record", m.path("x-{signal}.foo"))
+	m.fails(cli.ExitUsage, "cannot tell the format from the name x-{signal}.foo: end it in .stef, .otlp, .pb or .json (also .parts, .otlp-parts, .binpb, .jsonl, .ndjson); .zst or .gz may follow", "record", m.path("x-{signal}.foo"))
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer l.Close()

@@ -159,6 +159,21 @@ func TestOwnSchemaMessages(t *testing.T) {
 	code, _, stderr = run(orders(t, dynamic.WithSchemaHeader()), "cat", "--schema", twins, "-")
 	require.Equal(t, cli.ExitUsage, code)
 	require.Equal(t, "stef cat: standard input: the schema that the stream announces fits Order, Return: say which with --root\n", stderr)
+
+	// The stream announces all fields of one root, and some fields of another one.
+	longer := filepath.Join(dir, "longer.stef")
+	require.NoError(t, os.WriteFile(longer, []byte(strings.Replace(shopSchema, "struct Visit", "struct Return root { ID uint64 Customer string dict(Customer) Items []Item Reason string }\nstruct Visit", 1)), 0o666))
+	for _, command := range []string{"cat", "stat", "inspect", "repair"} {
+		args := []string{command, "--schema", longer, "-"}
+		if command == "repair" {
+			args = append(args, filepath.Join(dir, "repaired"))
+		}
+		code, _, stderr = run(orders(t, dynamic.WithSchemaHeader()), args...)
+		require.Equal(t, cli.ExitUsage, code)
+		require.Equal(t, "stef "+command+": standard input: several roots fit: the stream announces the schema of Order, which is also an older one of Return: "+
+			"say --root Order, if it does not hold records of Return\n", stderr)
+	}
+	mustRun(t, orders(t, dynamic.WithSchemaHeader()), "cat", "--schema", longer, "--root", "Order", "-")
 }
 
 const olderShop = `package shop

@@ -225,6 +225,10 @@ func (s *opened) otherRoots() string {
 			older = append(older, r.Name)
 		}
 	}
+	if s.root == nil && len(exact) == 1 && len(older) > 0 {
+		return fmt.Sprintf("several roots fit: the stream announces the schema of %s, which is also an older one of %s: say --root %s, if it does not hold records of %s",
+			exact[0], strings.Join(older, ", "), exact[0], strings.Join(older, " or "))
+	}
 	fitting := exact
 	if len(exact) == 0 {
 		fitting = older

@@ -229,6 +229,8 @@ func TestConcatenated(t *testing.T) {
 	_, stdout, _ := run(nil, "stat", all)
 	require.Contains(t, stdout, fmt.Sprintf("not read     the 127,366 bytes from byte %d on: another stream\n", len(one)))
 	require.NotContains(t, stdout, "lost")
+	_, stdout, _ = run(nil, "inspect", all)
+	require.True(t, strings.HasSuffix(stdout, ": a second stream may begin here, but a file holds one stream\n"), stdout[len(stdout)-200:])
 	code, _, stderr := run(nil, "convert", "--to", "stef", all, m.path("out.stef"))
 	require.Equal(t, cli.ExitData, code)
 	require.Contains(t, stderr, "another stream begins here, so files were concatenated: split this file (A is the output of head -c ")

@@ -28,7 +28,8 @@ The line "as OTLP" is the size of the same items as OTLP on the wire: a request 
 each message of an OTLP file or for each frame of a stream. Its bytes are the sums over
 all requests, before compression and with zstd for each request alone. The last figure
 is the size of the stream relative to the second sum. It depends on the level of zstd:
-the line "zstd level" names the level of the stream and that of the exporter.
+the line "zstd level" names that of the exporter and, unless the input is a stream, that
+of the stream which stat makes of it. Streams do not contain their level.
 
 The line "checksums" says how many frames with records end with a checksum. A changed
 byte in such a frame is an error; elsewhere it may be read as another value. If there is

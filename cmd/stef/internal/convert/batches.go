@@ -102,7 +102,7 @@ func CheckName(name string) error {
 		if err := notWritten(name, "record %s.stef and convert it; "); err != nil {
 			return err
 		}
-		return refuse("cannot tell the format from the name %s: end it in .stef, .otlp, .pb or .json; .zst or .gz may follow", name)
+		return refuse("cannot tell the format from the name %s: end it in .stef, .otlp, .pb or .json (also %s); .zst or .gz may follow", name, otherEnds)
 	}
 	if err := o.output(); err != nil {
 		return err

@@ -443,7 +443,7 @@ func (o *Options) output() error {
 		return err
 	}
 	if o.OutName != "" && o.OutName != "-" {
-		return refuse("cannot tell the format from the name %s: add --to %s, or end the name in .stef, .parquet, .arrow, .otlp, .pb or .json", o.OutName, writtenNames)
+		return refuse("cannot tell the format from the name %s: add --to %s, or end the name in .stef, .parquet, .arrow, .otlp, .pb or .json (also .arrows, %s)", o.OutName, writtenNames, otherEnds)
 	}
 	if o.From == STEF {
 		return refuse("standard output is stef, and so is the input: add --to %s", writtenNames)

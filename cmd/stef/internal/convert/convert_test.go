@@ -212,7 +212,7 @@ func TestUnsupported(t *testing.T) {
 	}
 	f(packed, convert.Options{}, "standard output is stef, and so is the input: add --to stef, otlp-parts, otlp, otlp-json, parquet or arrow")
 	f(metrics, convert.Options{OutName: "a.avro"}, "cannot tell the format from the name a.avro: "+
-		"add --to stef, otlp-parts, otlp, otlp-json, parquet or arrow, or end the name in .stef, .parquet, .arrow, .otlp, .pb or .json")
+		"add --to stef, otlp-parts, otlp, otlp-json, parquet or arrow, or end the name in .stef, .parquet, .arrow, .otlp, .pb or .json (also .arrows, .parts, .otlp-parts, .binpb, .jsonl, .ndjson)")
 	f(logs, convert.Options{To: convert.STEF, Schema: convert.Reference}, "there is no reference schema of logs: use --schema full")
 	f(recording(t, otlpfile.Logs, 1), convert.Options{Schema: convert.Reference}, "there is no reference schema of logs: use --schema full")
 	f(packed, convert.Options{To: convert.OTLP, StreamFlags: []string{"--level"}}, "--level works only for an output of format stef, and this is otlp")

@@ -148,6 +148,9 @@ func formatOfName(name string) Format {
 	return ours(otlpfile.GuessFormat(name, nil))
 }
 
+// otherEnds are further ends of names, for errors: they imply the formats of .otlp, .pb and .json.
+const otherEnds = ".parts, .otlp-parts, .binpb, .jsonl, .ndjson"
+
 // HasFormat reports whether the end of an output name implies a format.
 func HasFormat(name string) bool { return formatOfName(name) != Unknown }
 
