@@ -44,8 +44,8 @@ func agree(root *schema.Struct, dictBytes int, server *wire.Capabilities) (agree
 		a.wire = theirs
 	default:
 		_, err := schema.Keep(root, theirs)
-		return agreement{}, errorf(KindIncompatible,
-			"neither this end nor the server can read the other's schema of %s: %w", root.Name, err)
+		return agreement{}, errorf(KindIncompatible, "neither this end nor the server can read the other's schema of %s: "+
+			"the server's is not older (%w) and not newer (%w): compare both with stefc -against", root.Name, err, schema.Extends(root, theirs))
 	}
 	// spec: #dict-limit
 	if n := server.MaxDictBytes; n > 0 && n < uint64(dictBytes) {

@@ -5,6 +5,7 @@ package schema
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 )
 
@@ -53,7 +54,7 @@ func Compare(root *Struct, other WireSchema) Compat {
 		return Exact
 	case fits(root, other):
 		return Older
-	case mayExtend(root, own, other):
+	case Extends(root, other) == nil:
 		return Newer
 	default:
 		return Incompatible
@@ -65,21 +66,28 @@ func fits(root *Struct, w WireSchema) bool {
 	return err == nil
 }
 
-var (
-	errUnknownFields = errors.New("the other schema has fields of unknown type")
-	errCut           = errors.New("fields were cut off")
-)
+// errUnknownFields ends a walk.
+var errUnknownFields = errors.New("the other schema has fields of unknown type")
 
-// mayExtend walks root and other in parallel as long as each entry of other belongs to
+// Extends returns nil if other is the wire schema of root, or may be that of root with fields
+// appended: a peer with other can read what root writes. If not, it returns a *WireError, which
+// names a struct or oneof that has fewer fields in other, if this is known.
+//
+// Extends walks root and other in parallel as long as each entry of other belongs to
 // a known struct. The walk ends after the known fields of a struct that has more fields
 // in other: the types of these fields may add entries that root does not have. covers
 // checks the remaining entries.
-func mayExtend(root *Struct, own, other WireSchema) bool {
+func Extends(root *Struct, other WireSchema) error {
+	own := WireOf(root)
 	next := 0
 	extended := map[*Struct]bool{}
 	walk := newWireWalk(func(s *Struct) (int, error) {
-		if next == len(other) || other[next] < own[next] {
-			return 0, errCut
+		switch {
+		case next == len(other):
+			return 0, &WireError{Entry: next, Struct: s.Name, Reason: "is missing"}
+		case other[next] < own[next]:
+			return 0, &WireError{Entry: next, Struct: s.Name,
+				Reason: fmt.Sprintf("has %d fields, this schema has %d", other[next], own[next])}
 		}
 		extended[s] = other[next] > own[next]
 		next++
@@ -91,7 +99,16 @@ func mayExtend(root *Struct, own, other WireSchema) bool {
 		}
 		return nil
 	}
-	return errors.Is(walk.enter(root), errUnknownFields) && covers(other[next:], own[next:])
+	err := walk.enter(root)
+	switch {
+	case err == nil && next < len(other):
+		return &WireError{Entry: next, Reason: "is left over"}
+	case errors.Is(err, errUnknownFields) && !covers(other[next:], own[next:]):
+		return &WireError{Entry: next, Reason: "this entry and those after it do not have all fields of this schema"}
+	case errors.Is(err, errUnknownFields):
+		return nil
+	}
+	return err
 }
 
 // covers reports whether every entry of own can be paired with a different entry of

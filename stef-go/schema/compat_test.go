@@ -53,6 +53,20 @@ func TestCompare(t *testing.T) {
 	// The schema lists a struct to which only dropped fields refer, or has a negative count.
 	f(schema.Incompatible, 2, 2, 3, 1)
 	f(schema.Incompatible, 3, -1, 3, 1)
+
+	require.NoError(t, schema.Extends(root, schema.WireSchema{3, 2, 3, 1}))
+	require.NoError(t, schema.Extends(root, schema.WireSchema{4, 2, 3, 1}))
+	for want, other := range map[string]schema.WireSchema{
+		"wire schema: entry 1 (A): has 1 fields, this schema has 2":                                 {4, 1, 3, 1},
+		"wire schema: entry 2 (B): has 1 fields, this schema has 3":                                 {4, 2, 1},
+		"wire schema: entry 3 (C): is missing":                                                      {4, 2, 3},
+		"wire schema: entry 4: is left over":                                                        {3, 2, 3, 1, 5},
+		"wire schema: entry 2: this entry and those after it do not have all fields of this schema": {3, 3, 3},
+	} {
+		var e *schema.WireError
+		require.ErrorAs(t, schema.Extends(root, other), &e)
+		require.EqualError(t, e, want)
+	}
 }
 
 // TestCompareBothWays cuts real schemas: if one end sees an older peer, the other end must
