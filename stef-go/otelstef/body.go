@@ -22,8 +22,8 @@ func (s *LogRecord) Observed() uint64 {
 // Text returns the text of a body of any form: String, Template, or a Value that is text.
 // ok is false if there is no body or if the body is not text. It is also false if the numbers
 // of placeholders and parameters of a template differ. The text of a template is allocated;
-// use AppendText to avoid the allocation. Text of a String body that NextBorrowing read is valid
-// until the next call of NextBorrowing.
+// use AppendText to avoid the allocation. The method String prints a Template as JSON. Text of a
+// String body that NextBorrowing read is valid until the next call of NextBorrowing.
 //
 // spec: #otlp-logs
 func (v *LogBody) Text() (text string, ok bool) {

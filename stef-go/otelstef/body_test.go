@@ -25,6 +25,22 @@ func TestObserved(t *testing.T) {
 	require.Equal(t, uint64(7), r.Observed())
 }
 
+// String prints a value as AnyValue.String does: text has no quotes.
+func TestBodyString(t *testing.T) {
+	b := otelstef.NewLogRecord().Body()
+	require.Empty(t, b.String())
+	b.SetValue()
+	require.Empty(t, b.String())
+	b.SetString(`a"b`)
+	require.Equal(t, `a"b`, b.String())
+	b.SetValue().SetString(`a"b`)
+	require.Equal(t, `a"b`, b.String())
+	b.SetValue().SetBytes([]byte{1, 2, 3})
+	require.Equal(t, "AQID", b.String())
+	b.SetTemplate().SetTemplate("a")
+	require.Equal(t, `{"Template":"a","Params":[]}`, b.String())
+}
+
 func TestBodyText(t *testing.T) {
 	f := func(want string, ok bool, set func(b *otelstef.LogBody)) {
 		t.Helper()

@@ -171,6 +171,8 @@ func (v *LogBody) String() string {
 		return ""
 	case LogBodyTypeString:
 		return v.str
+	case LogBodyTypeValue:
+		return v.box.value.String()
 	}
 	return stefrt.StringOf(v.json)
 }

@@ -590,6 +590,8 @@ func (v *Any) String() string {
 		return stefrt.Plain(v.box.blob)
 	case AnyTypeColor:
 		return Color(v.num).String()
+	case AnyTypeNested:
+		return v.box.nested.String()
 	}
 	return stefrt.StringOf(v.json)
 }

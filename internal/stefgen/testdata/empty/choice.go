@@ -137,6 +137,8 @@ func (v *Choice) String() string {
 	switch v.Type() {
 	case ChoiceTypeNone:
 		return ""
+	case ChoiceTypeNothing:
+		return v.box.nothing.String()
 	}
 	return stefrt.StringOf(v.json)
 }

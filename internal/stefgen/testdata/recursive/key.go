@@ -139,6 +139,8 @@ func (v *Key) String() string {
 		return ""
 	case KeyTypeName:
 		return v.str
+	case KeyTypeInner:
+		return v.box.inner.String()
 	}
 	return stefrt.StringOf(v.json)
 }
