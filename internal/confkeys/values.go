@@ -44,11 +44,11 @@ func unitOf(key string) (unit string, bytes int64) {
 	return "", 0
 }
 
-// sizeWithUnit matches sizes such as 64MiB and 1 GiB.
-var sizeWithUnit = regexp.MustCompile(`^([0-9]{1,9}) ?([KMG])iB$`)
+// sizeWithUnit matches sizes such as 64MiB, 1 GiB and 64MB.
+var sizeWithUnit = regexp.MustCompile(`^([0-9]{1,9}) ?([KMG])i?B$`)
 
 // withoutSizeUnit returns the number to write for a size that was written with a unit, or "" if
-// there is none.
+// there is none. It is an example, so MB is taken as MiB.
 func withoutSizeUnit(key, text string) string {
 	_, bytes := unitOf(key)
 	m := sizeWithUnit.FindStringSubmatch(text)

@@ -58,9 +58,9 @@ func TestValues(t *testing.T) {
 
 func TestWithoutSizeUnit(t *testing.T) {
 	for text, want := range map[string]string{
-		"64MiB": ", such as 64", "64 MiB": ", such as 64", "1GiB": ", such as 1024", "2048KiB": ", such as 2",
+		"64MiB": ", such as 64", "64 MiB": ", such as 64", "64MB": ", such as 64", "1GiB": ", such as 1024", "2048KiB": ", such as 2",
 		"999999999GiB": ", such as 1023999998976",
-		"64KiB":        "", "64": "", "64MB": "", "MiB": "", "-1MiB": "", "1.5MiB": "", "9999999999MiB": "", "1TiB": "",
+		"64KiB":        "", "64": "", "MiB": "", "-1MiB": "", "1.5MiB": "", "9999999999MiB": "", "1TiB": "",
 	} {
 		require.Equal(t, want, withoutSizeUnit("limits::a_mib", text), text)
 	}
