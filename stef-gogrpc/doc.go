@@ -75,6 +75,7 @@
 //	server_workers_example_test.go  processes them on several goroutines
 //	server_files_example_test.go    writes them to files
 //	server_auth_example_test.go     checks a token
+//	receive_limit_example_test.go   bounds the memory of unfinished messages of unknown clients
 //	example_test.go                 sends with a Stream; certificates at both ends, credentials per stream
 //
 // Addresses, TLS, credentials, interceptors, keepalive and load balancing are options
