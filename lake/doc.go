@@ -11,7 +11,7 @@
 //
 // The tables are lossless: a reader returns the items that were written, bit for bit,
 // but not their grouping into messages. The readable columns cannot represent all content of
-// OTLP, such as text that is not UTF-8, equal keys in one map, and times after the year
+// OTLP, such as text that is not UTF-8, attributes with equal keys, and times after the year
 // 2262. An item with such content is also stored in the column otlp, as OTLP protobuf.
 //
 // A [Writer] holds up to two record batches and one row group in memory, whatever the
