@@ -77,7 +77,7 @@ func TestExamples(t *testing.T) {
 	readme, err := os.ReadFile("README.md")
 	require.NoError(t, err)
 	blocks := strings.Split(string(readme), "```yaml\n")[1:]
-	require.Len(t, blocks, 5)
+	require.Len(t, blocks, 6)
 	for _, block := range blocks {
 		text, _, _ := strings.Cut(block, "```")
 		retrieved, err := confmap.NewRetrievedFromYAML([]byte(text))
