@@ -140,7 +140,7 @@ func (m *Machine) Ended(s *Stream, end Over, now time.Time, out *Decisions) {
 	m.streams = slices.DeleteFunc(m.streams, func(x *Stream) bool { return x == s })
 
 	s.inOrder = orderly(cause)
-	found := s.failed && cause == nil && orderly(s.fault) // a write found the end, and the end is not a fault
+	found := cause == nil && orderly(s.fault) // a write found the end, and the end is not a fault
 	if !found && s.fault != nil && (cause == nil || cause.Class == Canceled) {
 		// This end ended the stream, and s.fault is the reason.
 		cause, s.inOrder = s.fault, false
@@ -167,12 +167,15 @@ func (m *Machine) Ended(s *Stream, end Over, now time.Time, out *Decisions) {
 	case s.empty:
 		m.refusedEmpty(cause, now)
 	}
-	if s.end = cause; cause.Class == Refused {
+	s.end = cause
+	if h := s.pending.head; cause.Class == Refused && h != nil && h.first <= min(s.answers.Through()+1, end.SentTo) {
 		// Servers read batches in order and acknowledge the accepted batches. So the machine
 		// assumes that the server refused the first unanswered batch. If a server refuses a
 		// whole frame or message, a later batch may be the bad batch. The callers send the later
-		// batches again, until the bad batch is the first unanswered batch of its stream.
-		s.blamed = s.pending.head
+		// batches again, until the bad batch is the first unanswered batch of its stream. No batch
+		// is blamed if the first unanswered record was not sent, or is of a batch that could not be
+		// encoded.
+		s.blamed = h
 	}
 	if drained && (cause.Class == Unavailable || cause.Class == AckTimeout || cause.Class == Canceled) {
 		s.inOrder = true

@@ -161,7 +161,7 @@ func (m *Machine) reassign(s *Stream, b *Batch, now time.Time, out *Decisions) {
 	switch {
 	case b.gaveUp:
 		cause = &Fault{Class: GaveUp}
-	case s.blamed != nil && s.blamed != b:
+	case cause.Class == Refused && s.blamed != b:
 		cause = &Fault{Class: Bystander, Err: cause.Err}
 	}
 	m.returnBatch(b, s, cause, sent || b.sent, now, out)

@@ -126,10 +126,17 @@ func (s *story) perform(verb string, words []string) {
 			e.SentTo = s.ledgers[x].Sent()
 		}
 		m.Encoded(x, s.batches[words[1]], e, s.now, &s.out)
-	case "fails": // stream, batch, how
+	case "fails": // stream, batch, how, last record, which is sent
 		x := s.streams[words[0]]
-		e := Encoding{SentTo: s.ledgers[x].Sent()}
+		var e Encoding
+		if len(words) > 3 {
+			e.Last = s.number(words[3])
+			require.NoError(s.t, s.ledgers[x].Send(e.Last, 1))
+		}
+		e.SentTo = s.ledgers[x].Sent()
 		switch words[2] {
+		case "ended":
+			e.Lost = &Fault{Class: Orderly, Err: errors.New("the server ended the stream")}
 		case "unencodable":
 			e.Unencodable = errors.New("too large")
 		case "lost":
