@@ -203,7 +203,16 @@ func (c *SessionConfig) lifetime(slot int, regular bool) time.Duration {
 	if !regular {
 		life *= float64(slot+1) / float64(c.Streams)
 	}
-	return max(1, time.Duration(life*(1-max(0, c.LifetimeJitter)*c.random())))
+	return max(1, duration(life*(1-max(0, c.LifetimeJitter)*c.random())))
+}
+
+// duration returns the duration of ns nanoseconds. The float64 of the longest Duration is one more
+// than this Duration, so its conversion would overflow.
+func duration(ns float64) time.Duration {
+	if ns >= math.MaxInt64 {
+		return math.MaxInt64
+	}
+	return time.Duration(ns)
 }
 
 // The longest wait that a server can request.
@@ -222,7 +231,7 @@ func (r *retries) next(cause *Error) time.Duration {
 	jitter := max(0, b.Jitter)
 	delay *= 1 + jitter*(2*r.config.random()-1)
 	r.failures++
-	r.delay = max(1, time.Duration(min(delay, float64(b.Max))))
+	r.delay = max(1, duration(min(delay, float64(b.Max))))
 	if cause != nil && cause.RetryDelay > 0 {
 		asked := min(cause.RetryDelay, maxRetryDelay)
 		r.delay = max(r.delay, asked+time.Duration(float64(asked)*jitter*r.config.random()))

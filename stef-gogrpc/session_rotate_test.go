@@ -6,6 +6,7 @@ package stefgrpc
 import (
 	"context"
 	"fmt"
+	"math"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -211,6 +212,17 @@ func TestSessionStagger(t *testing.T) {
 		require.Equal(t, 100*time.Second, c.lifetime(1, false))
 		random = 0.5
 		require.Equal(t, 95*time.Second, c.lifetime(0, true))
+	})
+	bubble(t, "longest", func(t *testing.T, r *rig) {
+		c := &r.config
+		c.Streams, c.MaxLifetime, c.LifetimeJitter = 1, math.MaxInt64, -1
+		c.Backoff = Backoff{Initial: math.MaxInt64, Max: math.MaxInt64, Jitter: -1}
+		require.EqualValues(t, math.MaxInt64, c.lifetime(0, true))
+		require.EqualValues(t, math.MaxInt64, (&retries{config: c}).next(nil))
+		r.start()
+		time.Sleep(time.Second)
+		require.EqualValues(t, 1, r.session.Stats().Opened)
+		r.stop()
 	})
 }
 
