@@ -198,6 +198,9 @@ func TestRecvLedger(t *testing.T) {
 	l.Reject(IDRange{From: 25, To: 30})
 	l.Ack(27)
 	take(30, IDRange{From: 25, To: 30})
+	l.Reject(IDRange{From: 31, To: 33})
+	l.Reject(IDRange{From: 29, To: 30}) // a client ignores acknowledged ids in a range that ends above them
+	take(33, IDRange{From: 29, To: 30}, IDRange{From: 31, To: 33})
 	l.Reject(IDRange{From: 0, To: 0})
 	l.Finish(IDRange{From: 9, To: 2})
 	l.Reject(IDRange{From: 9, To: 2})
@@ -245,13 +248,13 @@ func TestRecvLedgerCuts(t *testing.T) {
 	}
 }
 
-// TestLedgers connects both ledgers. Records finish in any order.
+// TestLedgers connects both ledgers. Records finish in any order. Some are accepted, and rejected later.
 func TestLedgers(t *testing.T) {
 	for seed := range uint64(300) {
 		rnd := rand.New(rand.NewPCG(seed, 0))
 		var sender Sender
 		var receiver Receiver
-		var open, bad, told idRanges
+		var open, accepted, bad, told idRanges
 		var next uint64
 		for step := range 200 {
 			switch {
@@ -260,10 +263,16 @@ func TestLedgers(t *testing.T) {
 				require.NoError(t, sender.Send(next+n, int(n)))
 				open = append(open, IDRange{From: next + 1, To: next + n})
 				next += n
+			case rnd.IntN(20) == 0 && len(accepted) > 0:
+				r := accepted[rnd.IntN(len(accepted))]
+				receiver.Reject(r)
+				bad.Add(r)
+				accepted = nil // not again: a receiver does not know what it has reported
 			case rnd.IntN(2) == 0 && len(open) > 0: // finish
 				i := rnd.IntN(len(open))
 				if rnd.IntN(4) > 0 {
 					receiver.Finish(open[i])
+					accepted = append(accepted, open[i])
 				} else {
 					receiver.Reject(open[i])
 					bad.Add(open[i])
