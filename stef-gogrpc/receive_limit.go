@@ -35,7 +35,7 @@ type ReceiveLimit struct {
 	held  atomic.Int64
 
 	mu          sync.Mutex
-	connections map[*limitedConn]struct{}
+	connections map[*limitedConn]struct{} // that have held bytes of an incomplete message
 }
 
 // NewReceiveLimit returns a limit of a number of bytes, which should be several times the
@@ -102,9 +102,6 @@ func (c limitedCredentials) Clone() credentials.TransportCredentials {
 func (l *ReceiveLimit) connection(conn net.Conn) *limitedConn {
 	c := &limitedConn{Conn: conn, limit: l, messages: map[uint32]*messageBytes{}, goAway: goAway{last: math.MaxUint32}}
 	c.in.preface = len(http2Preface)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.connections[c] = struct{}{}
 	return c
 }
 
@@ -143,6 +140,7 @@ type limitedConn struct {
 
 	mu       sync.Mutex // Read and Write run on different goroutines
 	closed   bool
+	listed   bool                     // in limit.connections
 	messages map[uint32]*messageBytes // of the open streams
 	goAway   goAway
 }
@@ -256,7 +254,15 @@ func (c *limitedConn) received(b []byte) (grown, open bool) {
 			c.drop(f.stream)
 		}
 	})
-	return c.held.Load() > before, true
+	grown = c.held.Load() > before
+	if grown && !c.listed {
+		// Not earlier: if gRPC cannot send its settings, it closes the inner connection, and never c.
+		c.listed = true
+		c.limit.mu.Lock()
+		c.limit.connections[c] = struct{}{}
+		c.limit.mu.Unlock()
+	}
+	return grown, true
 }
 
 // drop forgets a stream that has ended.

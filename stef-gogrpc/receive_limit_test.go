@@ -19,6 +19,8 @@ import (
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/keepalive"
 )
 
@@ -340,4 +342,39 @@ func TestReceiveLimitOfNothing(t *testing.T) {
 	for _, bytes := range []int64{0, -1} {
 		require.Panics(t, func() { NewReceiveLimit(bytes, nil) })
 	}
+}
+
+// deafCredentials accepts clients that cannot receive.
+type deafCredentials struct {
+	credentials.TransportCredentials
+}
+
+func (c deafCredentials) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	conn, info, err := c.TransportCredentials.ServerHandshake(raw)
+	return deafConn{conn}, info, err
+}
+
+type deafConn struct{ net.Conn }
+
+func (deafConn) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
+
+// TestReceiveLimitForgets: gRPC never closes the connection of the limit if it cannot write its
+// settings. The limit keeps nothing of such a client.
+func TestReceiveLimitForgets(t *testing.T) {
+	l := NewReceiveLimit(1<<20, nil)
+	g := grpc.NewServer(grpc.Creds(l.Credentials(deafCredentials{insecure.NewCredentials()})), grpc.WriteBufferSize(0))
+	listener, err := net.Listen("tcp", "localhost:0")
+	require.NoError(t, err)
+	served := make(chan error, 1)
+	go func() { served <- g.Serve(listener) }()
+	client, err := net.Dial("tcp", listener.Addr().String())
+	require.NoError(t, err)
+	defer client.Close()
+	_, err = io.ReadAll(client)
+	require.NoError(t, err)
+	g.Stop()
+	<-served
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	require.Empty(t, l.connections)
 }
