@@ -100,6 +100,9 @@ func (c *clock) stop() {
 // overdue ends a stream whose client has exceeded a limit: gracefully between two chunks, and
 // with an error before the first chunk and within a chunk.
 func (s *ServerStream) overdue(limit clockLimit) {
+	if s.ctx.Err() != nil {
+		return // the stream ends for another reason, and its handler has not returned
+	}
 	if limit == limitIdle {
 		s.idle.Do(func() {
 			s.server.timeouts[limit].Add(1)

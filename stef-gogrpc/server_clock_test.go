@@ -265,3 +265,27 @@ func TestBudgetBoundsWaitingBytes(t *testing.T) {
 		require.Zero(t, b.waiting)
 	})
 }
+
+// TestServerTimeoutAfterTheEnd: a stream that ends for another reason reaches no limit, even if its
+// handler returns late.
+func TestServerTimeoutAfterTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		free := make(chan struct{})
+		s := serving(t, HandlerFunc(func(s *ServerStream) error {
+			_, err := io.CopyN(io.Discard, s, int64(len("headerhalf")))
+			<-free
+			return err
+		}), WithChunkTimeout(3*time.Second))
+		p := open(t, s, "Metrics")
+		p.data(true, "header")
+		p.data(false, "half")
+		synctest.Wait()
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		require.ErrorContains(t, s.Shutdown(ctx), "the handlers of 1 streams have not returned")
+		time.Sleep(5 * time.Second)
+		close(free)
+		require.Equal(t, codes.Unavailable, p.status(t).Code())
+		require.Zero(t, s.Stats().ChunkTimeouts)
+	})
+}
