@@ -35,11 +35,14 @@ type backend[B any] struct {
 
 	mu     sync.Mutex
 	isDown bool
-	closed bool
-	up     context.Context // ends when the backend goes down
-	cancel context.CancelFunc
-	probe  *time.Timer // tries to open streams again after a pause
-	pause  time.Duration
+	// refusing is set if the backend is down because it refuses the credentials of an identity. It
+	// may accept other identities.
+	refusing bool
+	closed   bool
+	up       context.Context // ends when the backend goes down
+	cancel   context.CancelFunc
+	probe    *time.Timer // tries to open streams again after a pause
+	pause    time.Duration
 }
 
 // errBackendDown cancels attempts to send to a backend that is down: no stream is open
@@ -123,8 +126,11 @@ func (b *backend[B]) hasOthers(than *route[B]) bool {
 
 func (b *backend[B]) sendWhileUp(ctx context.Context, data B, items int) *failure {
 	b.mu.Lock()
-	up := b.up
+	up, down := b.up, b.isDown
 	b.mu.Unlock()
+	if down && b.mayAccept(ctx) {
+		return b.send(ctx, data, items)
+	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(up, func() { cancel(errBackendDown) })()
@@ -137,6 +143,15 @@ func (b *backend[B]) down() bool {
 	return b.isDown
 }
 
+// mayAccept reports whether to send a batch to the backend: it is up, or it is down because it
+// refuses other identities, and has not yet refused the identity of ctx.
+func (b *backend[B]) mayAccept(ctx context.Context) bool {
+	b.mu.Lock()
+	down, refusing := b.isDown, b.refusing
+	b.mu.Unlock()
+	return !down || refusing && b.routes.untried(ctx)
+}
+
 // markDown notes that no stream is open and that none can be opened.
 func (b *backend[B]) markDown(err error) {
 	b.mu.Lock()
@@ -146,6 +161,7 @@ func (b *backend[B]) markDown(err error) {
 	}
 	first := !b.isDown
 	b.isDown = true
+	b.refusing = len(b.routes.identities.keys) > 0 && refusesCredentials(stefgrpc.FromStatus(err).Code)
 	b.cancel()
 	if b.probe != nil {
 		b.probe.Stop()

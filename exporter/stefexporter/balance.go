@@ -183,13 +183,13 @@ func (b *balancer[B]) changed(tell func(others bool)) {
 	}
 }
 
-// candidates returns the backends that answer, or all backends if none answers; up reports whether
-// any answers. The caller must call sending.Done for each of them.
-func (b *balancer[B]) candidates() (list []*backend[B], seeds []uint64, up bool) {
+// candidates returns the backends that may accept a batch, or all backends if there are none; up
+// reports whether there are any. The caller must call sending.Done for each of them.
+func (b *balancer[B]) candidates(ctx context.Context) (list []*backend[B], seeds []uint64, up bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, one := range b.backends {
-		if !one.down() {
+		if one.mayAccept(ctx) {
 			list = append(list, one)
 		}
 	}
@@ -249,7 +249,7 @@ type outcome[B any] struct {
 // spread sends the parts of a batch to their backends concurrently. If a backend goes
 // down meanwhile, its parts are spread over the other backends.
 func (b *balancer[B]) spread(ctx context.Context, batch B, tries int, result *outcome[B]) {
-	list, seeds, up := b.candidates()
+	list, seeds, up := b.candidates(ctx)
 	defer func() {
 		for _, one := range list {
 			one.sending.Done()
@@ -284,16 +284,14 @@ func (b *balancer[B]) deliver(ctx context.Context, to *backend[B], up bool, part
 	} else {
 		f = to.send(ctx, part, items)
 	}
-	telemetry := b.exporter.telemetry
 	switch {
 	case f == nil:
-		telemetry.backendItems(to.address, items)
 		result.mu.Lock()
 		defer result.mu.Unlock()
 		result.delivered += items
 	case tries < maxTries && ctx.Err() == nil && b.movable(f, to):
 		if to.down() {
-			telemetry.rerouted(to.address, items)
+			b.exporter.telemetry.rerouted(to.address, items)
 		}
 		b.spread(ctx, part, tries, result)
 	default:

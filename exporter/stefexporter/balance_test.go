@@ -339,6 +339,23 @@ func TestPartDropped(t *testing.T) {
 	require.Len(t, logs.FilterMessageSnippet("refuses its part of a batch").All(), 1, "not each time")
 }
 
+// TestBackendItems: items that a backend rejects do not count as items of the backend.
+func TestBackendItems(t *testing.T) {
+	reject := func(context.Context, ptrace.Traces) (ptraceotlp.ExportResponse, error) {
+		response := ptraceotlp.NewExportResponse()
+		response.PartialSuccess().SetRejectedSpans(3)
+		return response, nil
+	}
+	p := listen(t, &peer{onRequest: reject}, "", false, true)
+	c := testConfig("")
+	c.Protocol, c.RoutingKey, c.Endpoints = ProtocolOTLP, RoutingTraceID, []string{p.addr}
+	x := startOn(t, c, componenttest.NewNopHost(), zap.NewNop())
+	defer func() { require.NoError(t, x.Shutdown(t.Context())) }()
+	require.NoError(t, x.send("a", "b", "c", "d", "e"))
+	require.Equal(t, map[string]int64{p.addr: 2}, counted(t, x, "backend_items", "endpoint"))
+	require.Equal(t, map[string]int64{"otlp": 2}, counted(t, x, "items_delivered", "protocol"))
+}
+
 func TestRoutingMistakes(t *testing.T) {
 	f := func(want string, change func(*Config)) {
 		t.Helper()

@@ -130,6 +130,15 @@ func (r *routes[B]) of(ctx context.Context) (*route[B], *failure) {
 	return opened, nil
 }
 
+// untried reports whether no attempt to open a stream of the identity of ctx has failed.
+func (r *routes[B]) untried(ctx context.Context) bool {
+	_, name := r.identities.of(ctx)
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	known := r.byName[name]
+	return known == nil || !known.failed.Load()
+}
+
 func (r *routes[B]) all() []*route[B] {
 	r.mu.RLock()
 	defer r.mu.RUnlock()

@@ -85,7 +85,7 @@ func (o *otlpSender[B]) failed(ctx context.Context, err error) *failure {
 func (o *otlpSender[B]) accepted(ctx context.Context, p signal.PartialSuccess, items int) {
 	rejected := int(min(max(p.Rejected, 0), int64(items)))
 	o.telemetry.dropped(ctx, dropPartial, rejected)
-	o.telemetry.delivered(ctx, ProtocolOTLP, items-rejected)
+	o.delivered(ctx, ProtocolOTLP, items-rejected)
 	if rejected == 0 && p.Message == "" {
 		return
 	}

@@ -59,6 +59,40 @@ func TestRefusedIdentityIsNoOutage(t *testing.T) {
 	f(true)
 }
 
+// TestFirstIdentityRefused: a backend that refuses the first identity that uses it counts as down, but
+// another identity still sends its telemetry to the backend.
+func TestFirstIdentityRefused(t *testing.T) {
+	auth := grpc.StreamInterceptor(func(srv any, s grpc.ServerStream, _ *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
+		if md, _ := grpcmetadata.FromIncomingContext(s.Context()); len(md.Get("tenant")) == 1 && md.Get("tenant")[0] == "bad" {
+			return status.Error(codes.Unauthenticated, "unknown tenant")
+		}
+		return handle(srv, s)
+	})
+	peers := []*peer{listen(t, &peer{}, "", true, false, auth), listen(t, &peer{}, "", true, false, auth)}
+	c := testConfig("")
+	c.RoutingKey, c.Endpoints = RoutingTraceID, []string{peers[0].addr, peers[1].addr}
+	c.MetadataKeys = []string{"tenant"}
+	x := startOn(t, c, componenttest.NewNopHost(), zap.NewNop())
+	defer func() { require.NoError(t, x.Shutdown(t.Context())) }()
+	seeds := []uint64{seedOf(peers[0].addr), seedOf(peers[1].addr)}
+	send := func(tenant string, to int) error {
+		td := spans(tenant)
+		id := [16]byte{1}
+		for choose(seeds, keyOfTrace(id)) != to {
+			id[0]++
+		}
+		td.ResourceSpans().At(0).ScopeSpans().At(0).Spans().At(0).SetTraceID(id)
+		return x.ConsumeTraces(contextOf(map[string][]string{"tenant": {tenant}}), td)
+	}
+	require.NoError(t, send("good", 1))
+	err := send("bad", 0)
+	require.True(t, consumererror.IsPermanent(err), "%v", err)
+	require.NoError(t, send("good", 0))
+	first, _ := peers[0].got()
+	second, _ := peers[1].got()
+	require.Equal(t, []int{1, 1}, []int{first, second})
+}
+
 // TestBusyIdentityIsNoOutage: a backend that has no room for the streams of one identity stays up
 // for identities whose streams are open.
 func TestBusyIdentityIsNoOutage(t *testing.T) {

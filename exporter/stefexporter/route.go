@@ -47,6 +47,7 @@ type route[B any] struct {
 	who       identity
 	usingOTLP atomic.Bool // batches are sent by OTLP
 	accepted  atomic.Bool // the last attempt to open a stream succeeded
+	failed    atomic.Bool // an attempt to open a stream failed
 	resort    throttle
 
 	mu      sync.Mutex
@@ -86,6 +87,14 @@ type site[B any] struct {
 	// reachable and unreachable are nil unless the exporter routes between several backends.
 	reachable   func()          // a stream is open, or the peer has answered that it has no STEF
 	unreachable func(err error) // no stream is open and none can be opened
+}
+
+// delivered counts the items of a batch that the peer accepted.
+func (s *site[B]) delivered(ctx context.Context, protocol Protocol, items int) {
+	s.telemetry.delivered(ctx, protocol, items)
+	if s.config.RoutingKey != "" && items > 0 {
+		s.telemetry.backendItems(s.config.ClientConfig.Endpoint, items)
+	}
 }
 
 func (s *site[B]) open(who identity) (*route[B], error) {
@@ -209,6 +218,7 @@ func (x *route[B]) openFailed(err *stefgrpc.Error, retryIn time.Duration) {
 	}
 	x.tried, x.failure = time.Now(), err
 	x.accepted.Store(false)
+	x.failed.Store(true)
 	x.away = retryIn != 0 && !asksToWait(err)
 	if retryIn == 0 && x.silence != nil {
 		x.silence.Stop() // the peer has answered

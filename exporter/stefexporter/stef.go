@@ -208,7 +208,7 @@ func (x *stefSender[B]) arrived(ctx context.Context, b *batch[B], rejected int, 
 	x.telemetry.dropped(ctx, dropUnencodable, left)
 	x.telemetry.dropped(ctx, dropRejected, rejected)
 	delivered := b.items - left - rejected
-	x.telemetry.delivered(ctx, ProtocolSTEF, delivered)
+	x.delivered(ctx, ProtocolSTEF, delivered)
 	if estimated := x.telemetry.builder.ExporterStefOtlpBytesEstimated; delivered > 0 && estimated.Enabled(ctx) {
 		if bytes := x.estimate.delivered(b.data, delivered, b.items); bytes > 0 {
 			estimated.Add(ctx, bytes, x.telemetry.plain)
@@ -237,7 +237,7 @@ func (x *stefSender[B]) endedWithin(ctx context.Context, b *batch[B], e *stefgrp
 	x.telemetry.dropped(ctx, dropRejected, int(rejected))
 	x.telemetry.builder.ExporterStefRecordsRejected.Add(ctx, int64(rejected), x.telemetry.plain)
 	x.telemetry.dropped(ctx, dropPermanent, int(sent-delivered-rejected))
-	x.telemetry.delivered(ctx, ProtocolSTEF, int(delivered))
+	x.delivered(ctx, ProtocolSTEF, int(delivered))
 }
 
 func (x *stefSender[B]) logDropped(text string, dropped, items int, why error) {
