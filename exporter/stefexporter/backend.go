@@ -39,7 +39,7 @@ type backend[B any] struct {
 	// may accept other identities.
 	refusing bool
 	closed   bool
-	up       context.Context // ends when the backend goes down
+	up       context.Context // ends when the backend goes down, unless refusing is set
 	cancel   context.CancelFunc
 	probe    *time.Timer // tries to open streams again after a pause
 	pause    time.Duration
@@ -61,7 +61,7 @@ func (x *stefExporter[B]) newBackend(ctx context.Context, host component.Host, c
 	}
 	address := config.ClientConfig.Endpoint
 	b := &backend[B]{address: address, seed: seedOf(address), conns: conns, logger: x.settings.Logger, changed: changed, pause: minProbePause}
-	b.up, b.cancel = context.WithCancel(context.Background())
+	b.renew()
 	here := &site[B]{
 		config:    config,
 		signal:    x.signal,
@@ -126,11 +126,8 @@ func (b *backend[B]) hasOthers(than *route[B]) bool {
 
 func (b *backend[B]) sendWhileUp(ctx context.Context, data B, items int) *failure {
 	b.mu.Lock()
-	up, down := b.up, b.isDown
+	up := b.up
 	b.mu.Unlock()
-	if down && b.mayAccept(ctx) {
-		return b.send(ctx, data, items)
-	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(up, func() { cancel(errBackendDown) })()
@@ -162,7 +159,11 @@ func (b *backend[B]) markDown(err error) {
 	first := !b.isDown
 	b.isDown = true
 	b.refusing = len(b.routes.identities.keys) > 0 && refusesCredentials(stefgrpc.FromStatus(err).Code)
-	b.cancel()
+	if b.refusing {
+		b.renew()
+	} else {
+		b.cancel()
+	}
 	if b.probe != nil {
 		b.probe.Stop()
 	}
@@ -191,12 +192,19 @@ func (b *backend[B]) markUp() {
 		return
 	}
 	b.isDown, b.pause = false, minProbePause
-	b.up, b.cancel = context.WithCancel(context.Background())
+	b.renew()
 	b.probe.Stop()
 	b.mu.Unlock()
 	b.health.known(nil)
 	b.logger.Info(fmt.Sprintf("Backend %s answers again.", b.address), zap.String("backend", b.address))
 	b.changed(nil)
+}
+
+// renew makes up a context that has not ended. The caller must hold mu.
+func (b *backend[B]) renew() {
+	if b.up == nil || b.up.Err() != nil {
+		b.up, b.cancel = context.WithCancel(context.Background())
+	}
 }
 
 // ask lets all sessions try to open a stream.

@@ -5,6 +5,7 @@ package stefexporter
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -112,7 +113,11 @@ func TestBusyIdentityIsNoOutage(t *testing.T) {
 	send := func(tenant string) error {
 		ctx, cancel := context.WithTimeout(contextOf(map[string][]string{"tenant": {tenant}}), 500*time.Millisecond)
 		defer cancel()
-		return x.ConsumeTraces(ctx, spans("a", "b", "c", "d", "e", "f", "g", "h"))
+		var list []string
+		for i := range 32 { // both backends get some of these traces
+			list = append(list, fmt.Sprint(i))
+		}
+		return x.ConsumeTraces(ctx, spans(list...))
 	}
 	require.Eventually(t, func() bool { return send("good") == nil }, time.Minute, time.Millisecond)
 	err := send("late")
