@@ -209,7 +209,7 @@ func (s *stream[T]) admit() error {
 		if plain, coded = s.source.frameSizes(s.compressed); plain > 0 {
 			s.claimed = min(plain, partialFrame)
 			if expected == 0 {
-				expected = plain
+				expected = min(plain, int64(s.core.config.MaxBatchMiB)*mib)
 			}
 		}
 	}
