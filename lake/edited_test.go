@@ -6,12 +6,14 @@ package lake_test
 import (
 	"bytes"
 	"io"
+	"math"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/pmetric"
 
 	"github.com/otelstef/stef/internal/teltest/randtel"
 	"github.com/otelstef/stef/lake"
@@ -88,4 +90,49 @@ func TestEdited(t *testing.T) {
 		require.Zero(t, all)
 		require.Zero(t, edited)
 	})
+}
+
+// A reader returns the point of the OTLP of a row, and takes only -0 from other columns: an edit
+// of these columns is counted, and has no effect.
+func TestEditedNumbers(t *testing.T) {
+	made := pmetric.NewMetrics()
+	metrics := made.ResourceMetrics().AppendEmpty().ScopeMetrics().AppendEmpty().Metrics()
+	summary := metrics.AppendEmpty()
+	summary.SetName("not UTF-8: \xff")
+	p := summary.SetEmptySummary().DataPoints().AppendEmpty()
+	p.SetSum(5)
+	for _, v := range []float64{7, math.Copysign(0, -1)} {
+		q := p.QuantileValues().AppendEmpty()
+		q.SetQuantile(0.5)
+		q.SetValue(v)
+	}
+	exponential := metrics.AppendEmpty()
+	exponential.SetName(summary.Name())
+	exponential.SetEmptyExponentialHistogram().DataPoints().AppendEmpty().SetZeroThreshold(3)
+	exponential.ExponentialHistogram().DataPoints().AppendEmpty().SetZeroThreshold(math.Copysign(0, -1))
+	want := lake.Batch{Signal: lake.Metrics, Metrics: made}
+	for _, f := range []lake.Format{lake.Parquet, lake.Arrow} {
+		content := write(t, f, lake.Metrics, lake.WriterOptions{}, want)
+		for _, column := range []string{"sum", "zero_threshold", "quantiles"} {
+			changed, _ := edit(t, f, lake.Metrics, content, column)
+			r, err := open(f, changed, lake.Limits{})
+			require.NoError(t, err)
+			got, err := r.Next()
+			require.NoError(t, err)
+			require.EqualValues(t, 3, r.FromOTLP())
+			require.EqualValues(t, 1, r.Edited(), column)
+			r.Close()
+			var points []pmetric.Metric
+			for _, rm := range got.Metrics.ResourceMetrics().All() {
+				points = append(points, rm.ScopeMetrics().At(0).Metrics().At(0))
+			}
+			require.Equal(t, 5.0, points[0].Summary().DataPoints().At(0).Sum())
+			quantiles := points[0].Summary().DataPoints().At(0).QuantileValues()
+			require.Equal(t, 2, quantiles.Len())
+			require.Equal(t, 7.0, quantiles.At(0).Value())
+			require.Equal(t, column != "quantiles", math.Signbit(quantiles.At(1).Value()))
+			require.Equal(t, 3.0, points[1].ExponentialHistogram().DataPoints().At(0).ZeroThreshold())
+			require.Equal(t, column != "zero_threshold", math.Signbit(points[2].ExponentialHistogram().DataPoints().At(0).ZeroThreshold()))
+		}
+	}
 }

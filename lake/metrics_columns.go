@@ -76,19 +76,35 @@ func (c *columns) metrics() (pmetric.Metrics, error) {
 }
 
 // restoreZeros restores -0 in a point: for some numbers, the OTLP encoding does not
-// distinguish -0 from 0.
+// distinguish -0 from 0. It ignores all other numbers of the columns, which may be edited.
 func (c *pointColumns) restoreZeros(i int, one pmetric.Metrics) {
 	if one.DataPointCount() != 1 {
 		return
 	}
 	switch m := one.ResourceMetrics().At(0).ScopeMetrics().At(0).Metrics().At(0); m.Type() {
 	case pmetric.MetricTypeExponentialHistogram:
-		setOptional(c.zeroThreshold, i, m.ExponentialHistogram().DataPoints().At(0).SetZeroThreshold)
+		p := m.ExponentialHistogram().DataPoints().At(0)
+		restoreZero(c.zeroThreshold, i, p.ZeroThreshold(), p.SetZeroThreshold)
 	case pmetric.MetricTypeSummary:
 		p := m.Summary().DataPoints().At(0)
-		setOptional(c.sum, i, p.SetSum)
-		p.QuantileValues().RemoveIf(func(pmetric.SummaryDataPointValueAtQuantile) bool { return true })
-		c.setQuantiles(i, p)
+		restoreZero(c.sum, i, p.Sum(), p.SetSum)
+		if c.quantiles.IsNull(i) {
+			return
+		}
+		from, to := c.span(c.quantiles.ValueOffsets(i))
+		quantile, value := c.quantileValues()
+		for j := range min(to-from, p.QuantileValues().Len()) {
+			q := p.QuantileValues().At(j)
+			restoreZero(quantile, from+j, q.Quantile(), q.SetQuantile)
+			restoreZero(value, from+j, q.Value(), q.SetValue)
+		}
+	}
+}
+
+// restoreZero sets a number whose value is now to the value of a column, if both are zeros.
+func restoreZero(a *array.Float64, i int, now float64, set func(float64)) {
+	if now == 0 && a.IsValid(i) && a.Value(i) == 0 {
+		set(a.Value(i))
 	}
 }
 
@@ -270,14 +286,18 @@ func (c *pointColumns) setSummary(i int, p pmetric.SummaryDataPoint) error {
 func (c *pointColumns) setQuantiles(i int, p pmetric.SummaryDataPoint) {
 	if c.quantiles.IsValid(i) {
 		from, to := c.span(c.quantiles.ValueOffsets(i))
-		values := c.quantiles.ListValues().(*array.Struct)
-		quantile, value := values.Field(0).(*array.Float64), values.Field(1).(*array.Float64)
+		quantile, value := c.quantileValues()
 		for j := from; j < to; j++ {
 			q := p.QuantileValues().AppendEmpty()
 			q.SetQuantile(quantile.Value(j))
 			q.SetValue(value.Value(j))
 		}
 	}
+}
+
+func (c *pointColumns) quantileValues() (quantile, value *array.Float64) {
+	values := c.quantiles.ListValues().(*array.Struct)
+	return values.Field(0).(*array.Float64), values.Field(1).(*array.Float64)
 }
 
 func (c *pointColumns) setExemplars(i int, dst pmetric.ExemplarSlice) error {
