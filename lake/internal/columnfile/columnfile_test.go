@@ -11,6 +11,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -347,6 +348,38 @@ func TestDoublesAndLimits(t *testing.T) {
 	none := statistics(3)
 	require.False(t, none.HasMinMax())
 	require.EqualValues(t, 5, none.NullCount())
+}
+
+// The limits include empty texts, also if one is the first value.
+func TestLimitsOfEmptyTexts(t *testing.T) {
+	for _, texts := range [][]string{{"", "b", "a"}, {"b", "", "a"}, {""}} {
+		schema := arrow.NewSchema([]arrow.Field{optional("plain", text), optional("words", text)}, nil)
+		b := array.NewRecordBuilder(memory.DefaultAllocator, schema)
+		for _, s := range texts {
+			b.Field(0).(*array.StringBuilder).Append(s)
+			b.Field(1).(*array.StringBuilder).Append(s)
+		}
+		var out bytes.Buffer
+		o := options(true)
+		o.Plain = []string{"plain"}
+		w, err := NewWriter(&out, schema, o)
+		require.NoError(t, err)
+		require.NoError(t, w.Write(Table{Rows: b.NewRecordBatch()}))
+		require.NoError(t, w.Close())
+		b.Release()
+		f, err := file.NewParquetReader(bytes.NewReader(out.Bytes()))
+		require.NoError(t, err)
+		for i := range 2 {
+			c, err := f.MetaData().RowGroup(0).ColumnChunk(i)
+			require.NoError(t, err)
+			s, err := c.Statistics()
+			require.NoError(t, err)
+			limits := s.(*metadata.ByteArrayStatistics)
+			require.True(t, limits.HasMinMax())
+			require.Equal(t, slices.Min(texts), string(limits.Min()))
+			require.Equal(t, slices.Max(texts), string(limits.Max()))
+		}
+	}
 }
 
 // A file without rows has the schema.

@@ -42,22 +42,24 @@ func orderOf(t arrow.DataType) order {
 // limits are the minimum and the maximum of a column in a row group.
 type limits struct {
 	of       order
-	min, max []byte // nil until there is a value
+	known    bool // there was a value
+	min, max []byte
 }
 
-func (l *limits) reset() { l.min, l.max = nil, nil }
+func (l *limits) reset() { *l = limits{of: l.of, min: []byte{}, max: []byte{}} } // an empty limit is not nil
 
 // add includes a value. It ignores NaN, because NaN is neither less nor greater than a number.
 func (l *limits) add(v []byte) {
 	if l.of == orderNone || l.of == orderDouble && math.IsNaN(double(v)) {
 		return
 	}
-	if l.min == nil || l.less(v, l.min) {
+	if !l.known || l.less(v, l.min) {
 		l.min = append(l.min[:0], v...)
 	}
-	if l.max == nil || l.less(l.max, v) {
+	if !l.known || l.less(l.max, v) {
 		l.max = append(l.max[:0], v...)
 	}
+	l.known = true
 }
 
 func (l *limits) less(a, b []byte) bool {
@@ -84,7 +86,7 @@ func double(v []byte) float64 { return math.Float64frombits(binary.LittleEndian.
 // or if a limit exceeds maxLimit bytes. A lower limit of zero becomes -0 and an upper limit of
 // zero becomes +0, so that both zeros are included.
 func (l *limits) get() (low, high []byte, ok bool) {
-	if l.min == nil || len(l.min) > maxLimit || len(l.max) > maxLimit {
+	if !l.known || len(l.min) > maxLimit || len(l.max) > maxLimit {
 		return nil, nil, false
 	}
 	low, high = l.min, l.max
