@@ -31,7 +31,8 @@ type columns struct {
 	otlp                                *array.Binary
 }
 
-// maxElements is the maximum number of elements of lists and maps in a batch.
+// maxElements is the maximum number of elements of lists and maps, and of messages in the column
+// otlp, in a batch.
 // Lists in a file may share elements, so the size of the file does not bound their
 // number.
 const maxElements = 1 << 24
@@ -40,7 +41,7 @@ const maxElements = 1 << 24
 // far have more than maxElements elements.
 func (c *columns) span(from, to int64) (int, int) {
 	if c.left -= int(to - from); c.left < 0 || to < from {
-		panic(&limitReached{fmt.Sprintf("a batch has more than %d elements of lists and maps", maxElements)})
+		panic(&limitReached{fmt.Sprintf("a batch has more than %d elements of lists, maps and messages", maxElements)})
 	}
 	return int(from), int(to)
 }
@@ -176,14 +177,17 @@ func (c *columns) attributes(name string) *attributesIn {
 	return c.attributesFrom(name, c.col(name), c.col(name+"_types"))
 }
 
-func (c *columns) message(i int) []byte {
+// message returns the OTLP of a row, or nil if the row has none.
+func (c *columns) message(i int, s Signal) []byte {
 	if c.otlp.IsNull(i) {
 		return nil
 	}
-	return c.otlp.Value(i)
+	message := c.otlp.Value(i)
+	c.checkOTLP(i, message, rowMessages[s], 0)
+	return message
 }
 
-func (c *columns) blame(i int, err error) error {
+func (c *columns) blame(i int, err error) *rowError {
 	return &rowError{c.first + uint64(i), err}
 }
 

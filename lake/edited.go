@@ -39,7 +39,7 @@ func (r *Reader) countEdited(batch arrow.RecordBatch) error {
 		return err
 	}
 	for i := range c.n {
-		message := c.message(i)
+		message := c.message(i, r.signal)
 		if message == nil {
 			continue
 		}

@@ -48,6 +48,8 @@ func guard(f func() error) (err error) {
 		case nil:
 		case *limitReached:
 			err = p
+		case *rowError:
+			err = p
 		default:
 			err = corrupt("%v", p)
 		}

@@ -16,7 +16,10 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/otelstef/stef/internal/teltest/randtel"
 	"github.com/otelstef/stef/lake"
@@ -123,5 +126,133 @@ func TestHostileSizes(t *testing.T) {
 				require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(bound), "%s, %#x at offset %d", f, size, at)
 			}
 		}
+	}
+}
+
+// TestHostileNesting: values in the column otlp that are nested too deeply are refused, at each
+// place of a value. pdata would end the process by a stack overflow.
+func TestHostileNesting(t *testing.T) {
+	nest := func(v pcommon.Value, depth int, inMap bool) {
+		for range depth {
+			if inMap {
+				v = v.SetEmptyMap().PutEmpty("k")
+			} else {
+				v = v.SetEmptySlice().AppendEmpty()
+			}
+		}
+		v.SetStr("\xff") // not UTF-8, so the item is also in the column otlp
+	}
+	made := map[string]func(put func(pcommon.Map)) lake.Batch{}
+	places := func(s lake.Signal, name string, f func(b lake.Batch, put func(pcommon.Map))) {
+		made[s.String()+", "+name] = func(put func(pcommon.Map)) lake.Batch {
+			b := lake.Batch{Signal: s, Metrics: pmetric.NewMetrics(), Traces: ptrace.NewTraces(), Logs: plog.NewLogs()}
+			f(b, put)
+			return b
+		}
+	}
+	span := func(b lake.Batch) ptrace.Span {
+		return b.Traces.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty().Spans().AppendEmpty()
+	}
+	places(lake.Traces, "span", func(b lake.Batch, put func(pcommon.Map)) { put(span(b).Attributes()) })
+	places(lake.Traces, "event", func(b lake.Batch, put func(pcommon.Map)) { put(span(b).Events().AppendEmpty().Attributes()) })
+	places(lake.Traces, "link", func(b lake.Batch, put func(pcommon.Map)) { put(span(b).Links().AppendEmpty().Attributes()) })
+	places(lake.Traces, "resource", func(b lake.Batch, put func(pcommon.Map)) {
+		span(b)
+		put(b.Traces.ResourceSpans().At(0).Resource().Attributes())
+	})
+	places(lake.Traces, "scope", func(b lake.Batch, put func(pcommon.Map)) {
+		span(b)
+		put(b.Traces.ResourceSpans().At(0).ScopeSpans().At(0).Scope().Attributes())
+	})
+	record := func(b lake.Batch) plog.LogRecord {
+		return b.Logs.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty().LogRecords().AppendEmpty()
+	}
+	places(lake.Logs, "record", func(b lake.Batch, put func(pcommon.Map)) { put(record(b).Attributes()) })
+	places(lake.Logs, "body", func(b lake.Batch, put func(pcommon.Map)) { put(record(b).Body().SetEmptyMap()) })
+	metric := func(b lake.Batch) pmetric.Metric {
+		return b.Metrics.ResourceMetrics().AppendEmpty().ScopeMetrics().AppendEmpty().Metrics().AppendEmpty()
+	}
+	places(lake.Metrics, "metadata", func(b lake.Batch, put func(pcommon.Map)) {
+		m := metric(b)
+		m.SetEmptyGauge().DataPoints().AppendEmpty()
+		put(m.Metadata())
+	})
+	places(lake.Metrics, "gauge", func(b lake.Batch, put func(pcommon.Map)) {
+		put(metric(b).SetEmptyGauge().DataPoints().AppendEmpty().Attributes())
+	})
+	places(lake.Metrics, "sum", func(b lake.Batch, put func(pcommon.Map)) {
+		put(metric(b).SetEmptySum().DataPoints().AppendEmpty().Exemplars().AppendEmpty().FilteredAttributes())
+	})
+	places(lake.Metrics, "histogram", func(b lake.Batch, put func(pcommon.Map)) {
+		put(metric(b).SetEmptyHistogram().DataPoints().AppendEmpty().Attributes())
+	})
+	places(lake.Metrics, "exemplar of a histogram", func(b lake.Batch, put func(pcommon.Map)) {
+		put(metric(b).SetEmptyHistogram().DataPoints().AppendEmpty().Exemplars().AppendEmpty().FilteredAttributes())
+	})
+	places(lake.Metrics, "exponential histogram", func(b lake.Batch, put func(pcommon.Map)) {
+		put(metric(b).SetEmptyExponentialHistogram().DataPoints().AppendEmpty().Attributes())
+	})
+	places(lake.Metrics, "exemplar of an exponential histogram", func(b lake.Batch, put func(pcommon.Map)) {
+		put(metric(b).SetEmptyExponentialHistogram().DataPoints().AppendEmpty().Exemplars().AppendEmpty().FilteredAttributes())
+	})
+	places(lake.Metrics, "summary", func(b lake.Batch, put func(pcommon.Map)) {
+		put(metric(b).SetEmptySummary().DataPoints().AppendEmpty().Attributes())
+	})
+	for name, batchOf := range made {
+		for _, inMap := range []bool{false, true} {
+			for _, depth := range []int{1500, 2600} { // stef reads OTLP up to 1,500
+				b := batchOf(func(m pcommon.Map) { nest(m.PutEmpty("k"), depth, inMap) })
+				got, err := read(lake.Arrow, write(t, lake.Arrow, b.Signal, lake.WriterOptions{}, b), lake.Limits{})
+				if depth == 1500 {
+					require.NoError(t, err, name)
+					require.Len(t, got, 1)
+					continue
+				}
+				require.ErrorIs(t, err, lake.ErrLimit, name)
+				require.ErrorContains(t, err, "row 0, column otlp: values are nested too deeply")
+			}
+		}
+	}
+}
+
+// TestHostileMessages: a batch whose column otlp has more messages than the limit, or an encoding
+// that could hide messages, is refused.
+func TestHostileMessages(t *testing.T) {
+	schema := schemaOf(t)
+	field := func(tag byte, content []byte) []byte {
+		return append(binary.AppendUvarint([]byte{tag}, uint64(len(content))), content...)
+	}
+	file := func(item []byte) []byte {
+		columns := make([]arrow.Array, len(schema.Fields()))
+		for i, f := range schema.Fields() {
+			columns[i] = array.MakeArrayOfNull(memory.DefaultAllocator, f.Type, 1)
+		}
+		b := array.NewBinaryBuilder(memory.DefaultAllocator, arrow.BinaryTypes.Binary)
+		b.Append(field(1<<3|2, field(2<<3|2, field(2<<3|2, item))))
+		columns[schema.FieldIndices("otlp")[0]] = b.NewArray()
+		var out bytes.Buffer
+		w := ipc.NewWriter(&out, ipc.WithSchema(schema), ipc.WithZstd())
+		require.NoError(t, w.Write(array.NewRecordBatch(schema, columns, 1)))
+		require.NoError(t, w.Close())
+		return out.Bytes()
+	}
+	small := file(bytes.Repeat([]byte{6<<3 | 2, 0}, 1<<24)) // empty attributes
+	require.Less(t, len(small), 1<<16)
+	_, err := read(lake.Arrow, small, lake.Limits{})
+	require.ErrorIs(t, err, lake.ErrLimit)
+	_, err = read(lake.Arrow, file(bytes.Repeat([]byte{6<<3 | 2, 0}, 10)), lake.Limits{})
+	require.NoError(t, err)
+	for name, item := range map[string][]byte{
+		"field 0":             {0, 0},
+		"a number of 65 bits": append(bytes.Repeat([]byte{0xff}, 9), 2),
+		"a large field":       binary.AppendUvarint(nil, 1<<35|1<<3),
+		"a group":             {1<<3 | 3, 1<<3 | 4},
+		"a length":            {6<<3 | 2, 1},
+		"a fixed number":      {1<<3 | 1, 1, 2, 3},
+		"a tag":               {0x80},
+	} {
+		_, err := read(lake.Arrow, file(item), lake.Limits{})
+		require.ErrorIs(t, err, lake.ErrCorrupt, name)
+		require.ErrorContains(t, err, "row 0, column otlp: it is not a valid message of OTLP", name)
 	}
 }

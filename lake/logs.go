@@ -100,7 +100,7 @@ func (c *columns) logs() (plog.Logs, error) {
 	in := newLogColumns(c)
 	in.into = plog.NewLogs()
 	for i := range c.n {
-		if message := c.message(i); message != nil {
+		if message := c.message(i, Logs); message != nil {
 			one, err := (&plog.ProtoUnmarshaler{}).UnmarshalLogs(message)
 			if err != nil {
 				return in.into, c.blame(i, invalid("otlp", "%v", err))

@@ -58,7 +58,7 @@ func newPointColumns(c *columns) *pointColumns {
 func (c *columns) metrics() (pmetric.Metrics, error) {
 	in := newPointColumns(c)
 	for i := range c.n {
-		if message := c.message(i); message != nil {
+		if message := c.message(i, Metrics); message != nil {
 			one, err := (&pmetric.ProtoUnmarshaler{}).UnmarshalMetrics(message)
 			if err != nil {
 				return in.into, c.blame(i, invalid("otlp", "%v", err))

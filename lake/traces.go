@@ -175,7 +175,7 @@ func newSpanColumns(c *columns) *spanColumns {
 func (c *columns) traces() (ptrace.Traces, error) {
 	in := newSpanColumns(c)
 	for i := range c.n {
-		if message := c.message(i); message != nil {
+		if message := c.message(i, Traces); message != nil {
 			one, err := (&ptrace.ProtoUnmarshaler{}).UnmarshalTraces(message)
 			if err != nil {
 				return in.into, c.blame(i, invalid("otlp", "%v", err))
