@@ -83,6 +83,24 @@ func retimed(t arrow.DataType, times *arrow.TimestampType) arrow.DataType {
 	return t
 }
 
+// Any text may be a dictionary. Other columns with dictionaries, such as categories of pandas, are
+// refused.
+func TestDictionaries(t *testing.T) {
+	whole := schemaOf(Logs, Parquet, nil)
+	metadata := whole.Metadata()
+	for i, field := range whole.Fields() {
+		fields := whole.Fields()
+		fields[i].Type = &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: field.Type}
+		err := new(Reader).check(arrow.NewSchema(fields, &metadata))
+		if field.Type.ID() == arrow.STRING || derived(field.Name) {
+			require.NoError(t, err, field.Name)
+			continue
+		}
+		require.ErrorIs(t, err, ErrSchema, field.Name)
+		require.ErrorContains(t, err, "the column "+field.Name+" has type dictionary<")
+	}
+}
+
 // If another program wrote a file, or if a file is cut, the error says so.
 func TestForeignAndCutFiles(t *testing.T) {
 	schema := arrow.NewSchema([]arrow.Field{{Name: "name", Type: arrow.BinaryTypes.String}}, nil)

@@ -145,13 +145,13 @@ func plain(f arrow.Field) arrow.Field {
 }
 
 // sameType reports whether a column of a file has a type that a reader understands: the type
-// in the schema, with or without dictionaries. Times may have any time zone: the zone only
+// in the schema, where texts may have dictionaries or not. Times may have any time zone: the zone only
 // says how to print them, and the values are in UTC.
 func sameType(want, got arrow.DataType) bool {
 	if d, ok := want.(*arrow.DictionaryType); ok {
 		want = d.ValueType
 	}
-	if d, ok := got.(*arrow.DictionaryType); ok {
+	if d, ok := got.(*arrow.DictionaryType); ok && want.ID() == arrow.STRING {
 		got = d.ValueType
 	}
 	switch w := want.(type) {
