@@ -19,6 +19,7 @@ type columns struct {
 	n     int
 	last  int    // the previous row, or -1 if its containers are unknown
 	left  int    // elements of lists and maps that may still be read
+	otlps int    // messages in the column otlp that may still be read
 	first uint64 // the row of the file that is row 0 of the batch
 
 	retyped uint64 // values that became text, see setValue
@@ -31,8 +32,7 @@ type columns struct {
 	otlp                                *array.Binary
 }
 
-// maxElements is the maximum number of elements of lists and maps, and of messages in the column
-// otlp, in a batch.
+// maxElements is the maximum number of elements of lists and maps in a batch.
 // Lists in a file may share elements, so the size of the file does not bound their
 // number.
 const maxElements = 1 << 24
@@ -41,7 +41,7 @@ const maxElements = 1 << 24
 // far have more than maxElements elements.
 func (c *columns) span(from, to int64) (int, int) {
 	if c.left -= int(to - from); c.left < 0 || to < from {
-		panic(&limitReached{fmt.Sprintf("a batch has more than %d elements of lists, maps and messages", maxElements)})
+		panic(&limitReached{fmt.Sprintf("a batch has more than %d elements of lists and maps", maxElements)})
 	}
 	return int(from), int(to)
 }
@@ -152,7 +152,7 @@ func (a *attributesIn) same(i, j int) bool {
 
 // newColumns finds the columns of a schema in a batch, whose schema was checked.
 func newColumns(batch arrow.RecordBatch, at map[string]int) *columns {
-	c := &columns{batch: batch, at: at, n: int(batch.NumRows()), last: -1, left: maxElements}
+	c := &columns{batch: batch, at: at, n: int(batch.NumRows()), last: -1, left: maxElements, otlps: maxTotal}
 	c.resourceURL, c.entityRefs = c.texts("resource_schema_url"), c.texts("resource_entity_refs")
 	c.scopeName, c.scopeVersion, c.scopeURL = c.texts("scope_name"), c.texts("scope_version"), c.texts("scope_schema_url")
 	c.resourceAttributes, c.scopeAttributes = c.attributes("resource_attributes"), c.attributes("scope_attributes")

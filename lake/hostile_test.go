@@ -236,7 +236,7 @@ func TestHostileMessages(t *testing.T) {
 		require.NoError(t, w.Close())
 		return out.Bytes()
 	}
-	small := file(bytes.Repeat([]byte{6<<3 | 2, 0}, 1<<24)) // empty attributes
+	small := file(bytes.Repeat([]byte{6<<3 | 2, 0}, 1<<25)) // empty attributes
 	require.Less(t, len(small), 1<<16)
 	_, err := read(lake.Arrow, small, lake.Limits{})
 	require.ErrorIs(t, err, lake.ErrLimit)

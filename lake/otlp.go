@@ -8,10 +8,14 @@ import (
 	"fmt"
 )
 
-// maxMessages is how deep messages of OTLP may be nested in a row. An array in an array is two
-// messages, a map in a map three. pdata decodes them by recursion without a limit of its own, so a
-// deeper row could end the process by a stack overflow.
-const maxMessages = 5000
+const (
+	// maxMessages is how deep messages of OTLP may be nested in a row. An array in an array is two
+	// messages, a map in a map three. pdata decodes them by recursion without a limit of its own, so
+	// a deeper row could end the process by a stack overflow.
+	maxMessages = 5000
+	// maxTotal is the maximum number of messages of OTLP in a batch. An attribute is two messages.
+	maxTotal = 2 * maxElements
+)
 
 // submessages are the fields of a message of OTLP that are messages, by their numbers.
 type submessages map[uint64]submessages
@@ -65,7 +69,9 @@ func (c *columns) checkOTLP(i int, b []byte, fields submessages, depth int) {
 		content := b[n : n+int(size)]
 		b = b[n+int(size):]
 		if sub, ok := fields[tag>>3]; ok && tag&7 == 2 {
-			c.span(0, 1)
+			if c.otlps--; c.otlps < 0 {
+				panic(&limitReached{fmt.Sprintf("a batch has more than %d messages in the column otlp", maxTotal)})
+			}
 			c.checkOTLP(i, content, sub, depth+1)
 		}
 	}
