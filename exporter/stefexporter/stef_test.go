@@ -102,7 +102,7 @@ func TestSTEFLateRejection(t *testing.T) {
 	require.NoError(t, x.send("f"))
 }
 
-// TestSTEFUnencodable sends items that exceed the limits of the format. The other
+// TestSTEFUnencodable sends items that exceed the limits of stefpdata. The other
 // items of the batch are delivered, and so are later batches on the same stream.
 func TestSTEFUnencodable(t *testing.T) {
 	p := listen(t, &peer{}, "", true, false)

@@ -19,7 +19,7 @@ import (
 
 const (
 	dropRejected    = "rejected"             // records that the peer reported as bad
-	dropUnencodable = "unencodable"          // beyond a limit of the format
+	dropUnencodable = "unencodable"          // beyond a limit of stefpdata
 	dropPartial     = "partial_success"      // rejected by an OTLP peer
 	dropTooLarge    = "too_large"            // above max_request_size_mib
 	dropPermanent   = "permanent"            // an error that is not retried

@@ -90,7 +90,7 @@ func newCodec[B any](s *signal.Descriptor[B], c *Config, dicts []*stef.ZstdDict,
 }
 
 // marshal returns a message with the items of batch. It does not change batch. Items
-// that exceed a limit of the format are omitted, counted and logged. If no item remains,
+// that exceed a limit of stefpdata are omitted, counted and logged. If no item remains,
 // or marshaling fails, marshal counts all items of the batch as rejected. The error is
 // permanent: the same batch would fail again.
 func (x *codec[B]) marshal(batch B) ([]byte, error) {

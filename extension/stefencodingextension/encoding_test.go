@@ -306,7 +306,7 @@ func TestDecodedMemoryLimit(t *testing.T) {
 	}))
 }
 
-// TestUnencodableItems: items over a limit of the format are omitted, and the message contains
+// TestUnencodableItems: items over a limit of the converters are omitted, and the message contains
 // all other items.
 func TestUnencodableItems(t *testing.T) {
 	td := ptrace.NewTraces()
