@@ -46,9 +46,9 @@ type idleCase struct {
 	most    float64 // maximum bytes per stream in addition to the bytes of plain gRPC
 }
 
-// 5,000 open streams with their readers must fit into 100 MiB. After that, the memory of a reader
-// depends on its records. Its largest part is the zstd window. The sender chooses the size of the
-// window, and the receiver keeps the window until the compression restarts.
+// 5,000 open streams with their readers must fit into 100 MiB while they have no records. With
+// records, the largest part of the memory of a reader is the zstd window. The sender chooses the
+// size of the window, and the receiver keeps the window until the compression restarts.
 var idleCases = []idleCase{
 	{"opened", func(testing.TB) [][]byte { return nil }, idleStreams, 100 << 20 / idleStreams},
 	{"records", func(tb testing.TB) [][]byte { return idleChunks(tb) }, idleStreams, 32 << 10},

@@ -283,8 +283,9 @@ func TestSlowClientReleasesPlace(t *testing.T) {
 	require.Equal(t, 3, metrics.DataPointCount())
 }
 
-// Clients without room to wait send half a frame and then nothing. They do not block other
-// clients, although their refusal waits for the rest of the frame to count its records.
+// While the memory of the request limit is in use, clients send half a frame and then nothing. They
+// do not block other clients. The receiver refuses them after the rest of the frame, because it
+// counts the refused records.
 func TestSlowRefusedClientReleasesPlace(t *testing.T) {
 	to, _, _, _ := everything()
 	r := startRig(t, testConfig(func(c *Config) { c.Admission = AdmissionConfig{RequestLimitMiB: 1} }), to)

@@ -160,8 +160,8 @@ func misspelled(word, keyword string) bool {
 	return len(word) <= maxSuggestRunes && distance(strings.ToLower(word), keyword) == 1
 }
 
-// openHint returns what is wrong with the word in the place of the brace that opens a
-// definition, as the end of a message, or "" if it has no hint.
+// openHint returns the end of a message about a word that stands where the opening brace of a
+// definition is expected: what is wrong with the word. It returns "" if it has no hint.
 func openHint(word string) string {
 	switch strings.ToLower(word) {
 	case "root": // in upper case

@@ -23,8 +23,9 @@
 //
 //	Send returned                             answer
 //	nil                                       success
-//	*BatchError with Delivered,               success with partial_success: the omitted items
-//	*RejectedError                            and the records that the backend rejected
+//	*BatchError with Delivered                success with partial_success: the omitted items
+//	*RejectedError                            success with partial_success: the rejected records
+//	both                                      success with partial_success: the sum
 //	*BatchError without Delivered             INVALID_ARGUMENT, HTTP 400
 //	*UnsentError with a retryable Cause       the status of Cause, HTTP 503 with Retry-After
 //	*UnsentError with Refused set, KindAuth,  UNAVAILABLE, HTTP 503: the backend refuses the gateway,
