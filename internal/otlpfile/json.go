@@ -374,7 +374,7 @@ func wrongValue(text []byte, err error) error {
 	return &errAt{max(at-1, value), corrupt("the value of %s: %s", name, what)}
 }
 
-// wantedTypes names the types for which the JSON library has the first letters of values.
+// wantedTypes replaces the first characters of values, which the JSON library expects, by types.
 var wantedTypes = strings.NewReplacer(`expects " or n,`, "expected a text or null,", "expect [ or , or ] or n,", "expected an array or null,",
 	"expect { or , or } or n,", "expected an object or null,")
 
@@ -398,8 +398,9 @@ func numberAt(text []byte, number, cause string) error {
 	return corrupt("%s", cause)
 }
 
-// fieldAt returns the name of the field at an offset of a valid message, and the offset of its
-// value. It is the last field that begins before this offset in the innermost object around it.
+// fieldAt returns the name of the field at an offset of a valid message, and the offset of the
+// value of the field. In the innermost object that contains the offset, the field is the last one
+// that begins before the offset.
 func fieldAt(text []byte, at int) (name string, value int) {
 	type field struct {
 		name  string

@@ -10,7 +10,8 @@
 //
 //	plan.go      which types to generate, what they are part of, what contains itself
 //	value.go     how a value of a type is declared, compared, encoded, ...
-//	check.go     schemas that Go code cannot express, and clash.go: names declared twice
+//	check.go     schemas that Go code cannot express
+//	clash.go     names that the code declares twice
 //	names.go     Go names
 //	printer.go   a file being printed; finds its imports
 //	struct*.go   oneof.go multimap.go array.go enum.go root.go   one kind each

@@ -267,8 +267,7 @@ func (p *parser) body(keyword, name token, entry func() bool) bool {
 	return true
 }
 
-// separated returns the word in messages for the elements of a definition, which white
-// space separates.
+// separated names the elements of a definition in messages: only white space separates them.
 func separated(definition tokenKind) string {
 	switch definition {
 	case "enum":

@@ -155,8 +155,8 @@ func TestShortCuts(t *testing.T) {
 				require.NotContains(t, stderr, "stef repair") // advice for an input that was not converted
 				kept, _ = mustRun(t, nil, "cat", strings.ReplaceAll(args[len(args)-1], "{signal}", "traces"))
 				require.Equal(t, records, strings.Count(kept, "\n"), args)
-				// The summary counts only what was converted. A file of only the whole messages
-				// has the same summary.
+				// The summary counts only the whole messages: it is the same for a file that
+				// ends after them.
 				plain := files[strings.TrimSuffix(strings.TrimSuffix(name, ".gz"), ".zst")]
 				if counted := input.FindStringSubmatch(stderr); counted != nil && !strings.Contains(name, "each message") {
 					n, err := strconv.Atoi(strings.ReplaceAll(counted[2], ",", ""))

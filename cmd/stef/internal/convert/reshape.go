@@ -21,8 +21,8 @@ import (
 // represents differently: as a point without a value.
 const noRecordedValue = 1
 
-// beyond reports whether a stream with a wire schema has fields of a struct
-// that the published schema lacks.
+// beyond reports whether the struct with a name has fields in a wire schema that
+// it lacks in the published schema.
 func beyond(root *stream.Root, wire schema.WireSchema, name string) (bool, error) {
 	kept, err := schema.Keep(root.Wire, wire)
 	if err != nil {
