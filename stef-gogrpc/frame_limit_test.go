@@ -36,9 +36,9 @@ func (w textWriter) WriteBatch(batch []string) (uint64, error) {
 	return w.Stats().Records, nil
 }
 
-// If a frame is over the limit of the reader, its first batch is lost, although a record of a later
-// batch is too large. The other batches can be sent again, but the batch with the large record
-// fails every time.
+// A frame with three batches is over the limit of the reader because of a large record in the second
+// batch. The first batch is lost. The other two can be sent again, but the second batch fails every
+// time.
 func TestSessionFrameOverLimit(t *testing.T) {
 	const limit = 2000
 	t.Run("of the reader", func(t *testing.T) {

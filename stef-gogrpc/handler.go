@@ -26,23 +26,28 @@ type Handler interface {
 	//	an error of a context        CANCELLED, DEADLINE_EXCEEDED
 	//	anything else                UNAVAILABLE, with a delay of a second
 	//
-	// A wrapped error counts as the error inside. Clients send the data again after
-	// UNAVAILABLE. After INVALID_ARGUMENT and other permanent codes, a Session drops the batch
-	// with the first record that is neither acknowledged nor rejected, and sends the later
-	// batches again. Other clients may drop all unanswered records. To lose only
-	// bad records, reject them, and keep the limits of the reader above what clients
-	// send (Limits.FrameBytes of package stef says how large frames can be). So a handler whose
-	// database fails returns the error of the database, and a handler that can
-	// never accept the records of the stream returns an *Error of KindInvalid. A handler that relays
-	// records must not return the status of its backend if this status concerns the relay, such as
-	// UNIMPLEMENTED or UNAUTHENTICATED: return an *Error of KindUnavailable. Session.Send fails
-	// immediately with a permanent error if two streams in a row ended with KindInvalid or
-	// KindRejected before the Session had sent a record on them. This lasts until a stream stays
-	// open. Clients receive up to 1 KiB of the text of the error, and up to 1 KiB of the details
-	// of a status: the largest details are omitted first. A panic, also of a method of the
-	// returned error, ends the stream with INTERNAL, which is also a permanent code, and does not
-	// affect other streams. A Session keeps the data that it has not sent and opens new streams,
-	// so a handler that panics at its start is called repeatedly.
+	// A wrapped error counts as the error inside.
+	//
+	// Clients send the data again after UNAVAILABLE. After INVALID_ARGUMENT and other permanent
+	// codes, a Session drops the batch with the first record that is neither acknowledged nor
+	// rejected, and sends the later batches again. Other clients may drop all unanswered records.
+	// To lose only bad records, reject them, and keep the limits of the reader above what clients
+	// send (Limits.FrameBytes of package stef says how large frames can be).
+	//
+	// A handler whose database fails returns the error of the database. A handler that can never
+	// accept the records of the stream returns an *Error of KindInvalid. A handler that relays
+	// records must not return a status of its backend that concerns the relay, such as
+	// UNIMPLEMENTED or UNAUTHENTICATED. It returns an *Error of KindUnavailable instead.
+	//
+	// If two streams in a row end with KindInvalid or KindRejected before a Session has sent a
+	// record on them, Session.Send fails immediately with a permanent error, until a stream stays
+	// open.
+	//
+	// Clients receive up to 1 KiB of the text of the error, and up to 1 KiB of the details of a
+	// status: the largest details are omitted first. A panic, also of a method of the returned
+	// error, ends the stream with INTERNAL, which is also a permanent code, and does not affect
+	// other streams. A Session keeps the data that it has not sent and opens new streams, so a
+	// handler that panics at its start is called repeatedly.
 	ServeSTEF(s *ServerStream) error
 }
 

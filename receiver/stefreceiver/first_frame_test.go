@@ -13,7 +13,7 @@ import (
 )
 
 // TestFirstFrameLargerThanBatch checks that a stream asks for the admission of a batch, not of its
-// whole first frame: the frame would have to wait, and more than may wait, but its batches fit.
+// whole first frame. The batches fit. The frame does not fit, and is over the limit of what may wait.
 func TestFirstFrameLargerThanBatch(t *testing.T) {
 	to, _, metrics, _ := everything()
 	r := startRig(t, testConfig(func(c *Config) {

@@ -452,7 +452,7 @@ func (s *ReadStream) fail(record uint64, column int, err error) bool {
 }
 
 // explain adds a hint to an error: the stream may have another root or schema than the reader
-// assumes. If the stream announces no schema, this is likely, so the text begins with the hint.
+// assumes.
 func (s *ReadStream) explain(err error) error {
 	own := s.tree.Path(0)
 	if s.frame.Header().Schema == nil {
@@ -467,7 +467,7 @@ func (s *ReadStream) explain(err error) error {
 	}
 	if s.older || len(others) > 0 {
 		return fmt.Errorf("%w; if the stream is not damaged, its records are those of another root than %s (a stream does not name its root), "+
-			"or fields were inserted, moved or changed since: compare the schemas with stefc -against OLD.stef", err, own)
+			"or fields of the schema were inserted, moved or changed after the stream was written: compare the schemas with stefc -against OLD.stef", err, own)
 	}
 	return err
 }

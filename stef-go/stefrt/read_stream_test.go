@@ -273,7 +273,7 @@ func TestReadOtherRoot(t *testing.T) {
 		require.Equal(t, want, hint, r.Err())
 	}
 	f("or the records are not those of Plain: the schema of the stream also fits Second, so try SecondReader", 1)
-	f("if the stream is not damaged, its records are those of another root than Plain (a stream does not name its root), or fields were inserted, moved or changed since: "+
+	f("if the stream is not damaged, its records are those of another root than Plain (a stream does not name its root), or fields of the schema were inserted, moved or changed after the stream was written: "+
 		"compare the schemas with stefc -against OLD.stef", 4)
 	f("", 11, 9, 13)
 }

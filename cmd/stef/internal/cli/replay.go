@@ -239,8 +239,8 @@ func (c *replayer) checkAll(env *Env, names []string) (filled []string, err erro
 }
 
 // check refuses a file that cannot be opened, or that has several signals, before anything is
-// sent. Other errors of a file are reported while the file is sent. An empty file is refused if it is one
-// of several, or not valid.
+// sent. Other errors of a file are reported while the file is sent. Of several files, it also
+// refuses empty ones, which eachInput leaves out. If the only file is empty, check reads it.
 func (c *replayer) check(name string, several bool) error {
 	in, err := file.Open(name, nil)
 	if errors.Is(err, fs.ErrNotExist) && address.MatchString(name) {
