@@ -54,8 +54,9 @@ func overview() string {
 	b.WriteString(`
 'stef help COMMAND' explains a command. A file named - is standard input or output.
 Input may be compressed with zstd or gzip. Output is compressed if its name ends in
-.zst, .zstd or .gz. An output file gets its name when it is complete. If there are several
-inputs, empty ones (no bytes, or only white space) are left out and their names printed.
+.zst, .zstd or .gz. An output file gets its name when it is complete. If there are
+several inputs, empty ones (no bytes, or only white space) are left out and their names
+printed.
 
 Exit codes: 0 done, 1 bad data, 2 bad usage or flags that do not fit a file, 3 input or
 output failed, 4 done, but a part of the input is lost (repair, convert --skip) or was
