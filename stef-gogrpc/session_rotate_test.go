@@ -217,8 +217,8 @@ func TestSessionStagger(t *testing.T) {
 		c := &r.config
 		c.Streams, c.MaxLifetime, c.LifetimeJitter = 1, math.MaxInt64, -1
 		c.Backoff = Backoff{Initial: math.MaxInt64, Max: math.MaxInt64, Jitter: -1}
-		require.EqualValues(t, math.MaxInt64, c.lifetime(0, true))
-		require.EqualValues(t, math.MaxInt64, (&retries{config: c}).next(nil))
+		require.Equal(t, time.Duration(math.MaxInt64), c.lifetime(0, true))
+		require.Equal(t, time.Duration(math.MaxInt64), (&retries{config: c}).next(nil))
 		r.start()
 		time.Sleep(time.Second)
 		require.EqualValues(t, 1, r.session.Stats().Opened)
