@@ -79,7 +79,11 @@ func (t *opener[B]) run() {
 		}
 		wait, idle := t.afterEnd(current)
 		current = nil // an idle slot keeps no reference to its last stream
-		if idle && !t.sleep() || wait > 0 && !t.pause(wait) {
+		ended := time.Now()
+		if idle && !t.sleep() {
+			return
+		}
+		if wait -= time.Since(ended); wait > 0 && !t.pause(wait) { // the time of the sleep counts as wait
 			return
 		}
 	}

@@ -472,6 +472,30 @@ func TestSessionIdle(t *testing.T) {
 		c.ok()
 		r.stop()
 	})
+	// The stream counts as a failure, because it was short. The backoff ends while the slot sleeps.
+	bubble(t, "the server ends an unused stream within the backoff", func(t *testing.T, r *rig) {
+		r.config.FlushInterval = -1
+		r.config.IdleTimeout = time.Minute
+		r.config.Backoff.Initial = 10 * time.Second
+		r.start()
+		synctest.Wait()
+		r.stream(0).end(nil)
+		time.Sleep(7 * time.Second)
+		c := r.send(load{})
+		require.Len(t, r.streamList(), 1, "the rest of the backoff")
+		time.Sleep(3 * time.Second)
+		synctest.Wait()
+		r.stream(1).ackAll()
+		c.ok()
+		time.Sleep(5 * time.Second)
+		r.stream(1).end(nil)
+		time.Sleep(time.Hour)
+		require.Len(t, r.streamList(), 2)
+		c = r.send(load{})
+		r.stream(2).ackAll()
+		c.ok()
+		r.stop()
+	})
 	// One of two streams was idle, the other one is refused: a batch opens the first one again.
 	bubble(t, "while another stream is refused", func(t *testing.T, r *rig) {
 		r.config.Streams = 2
