@@ -39,12 +39,11 @@ func (r *Reader) countEdited(batch arrow.RecordBatch) error {
 		return err
 	}
 	for i := range c.n {
-		message := c.message(i, r.signal)
-		if message == nil {
+		if c.otlp.IsNull(i) {
 			continue
 		}
-		item, n := itemsOfOTLP(r.signal, message)
-		if n != 1 { // not written by a Writer
+		item, n := itemsOfOTLP(r.signal, c.otlp.Value(i)) // Next has checked the messages
+		if n != 1 {                                       // not written by a Writer
 			continue
 		}
 		if points != nil {
