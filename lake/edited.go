@@ -42,8 +42,9 @@ func (r *Reader) countEdited(batch arrow.RecordBatch) error {
 		if c.otlp.IsNull(i) {
 			continue
 		}
-		item, n := itemsOfOTLP(r.signal, c.otlp.Value(i)) // Next has checked the messages
-		if n != 1 {                                       // not written by a Writer
+		// Next has checked the messages.
+		item, n := itemsOfOTLP(r.signal, c.otlp.Value(i))
+		if n != 1 { // not written by a Writer
 			continue
 		}
 		if points != nil {
