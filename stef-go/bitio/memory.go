@@ -6,19 +6,22 @@ package bitio
 import (
 	"math/bits"
 	"sync"
+	"unsafe"
 )
 
 // Memory pools the buffers of ended streams, so that new streams reuse them. A new stream
 // usually needs as much memory as the last stream, and reuse saves the time to map, clear
 // and collect memory. The garbage collector empties the pool.
 type Memory[T any] struct {
-	pools [memoryClasses]sync.Pool // of *[]T, by class of capacity
+	// The index is the class of capacity, which determines the capacity. So the pools have only
+	// pointers to first elements, which are pooled without an allocation.
+	pools [memoryClasses]sync.Pool
 }
 
 const (
 	// Buffers shorter than 1<<pooledBits are not worth pooling, and buffers longer
 	// than 1<<largestBits would hold too much memory.
-	pooledBits  = 12
+	pooledBits  = 6
 	largestBits = 24
 	// Four classes for each power of two: at most a fifth of a buffer is unused.
 	memoryClasses = 4*(largestBits-pooledBits) + 1
@@ -43,8 +46,8 @@ func (m *Memory[T]) Take(n int) []T {
 		return make([]T, 0, n)
 	}
 	class, size := memoryClass(n)
-	if b, ok := m.pools[class].Get().(*[]T); ok {
-		return *b
+	if first, ok := m.pools[class].Get().(*T); ok {
+		return unsafe.Slice(first, size)[:0]
 	}
 	return make([]T, 0, size)
 }
@@ -55,8 +58,7 @@ func (m *Memory[T]) Give(b []T) {
 		return
 	}
 	if class, size := memoryClass(cap(b)); size == cap(b) {
-		empty := b[:0] // a copy: with &b, every call would allocate the slice header of b
-		m.pools[class].Put(&empty)
+		m.pools[class].Put(unsafe.SliceData(b))
 	}
 }
 

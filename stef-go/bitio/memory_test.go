@@ -23,7 +23,10 @@ func TestMemory(t *testing.T) {
 	}
 	f(0, 0)
 	f(1, 1)
-	f(4095, 4095)
+	f(63, 63)
+	f(64, 64)
+	f(65, 80)
+	f(4095, 4096)
 	f(4096, 4096)
 	f(4097, 5<<10)
 	f(5<<10, 5<<10)
@@ -33,7 +36,7 @@ func TestMemory(t *testing.T) {
 	f(1<<24-1, 1<<24)
 	f(1<<24, 1<<24)
 	f(1<<24+1, 1<<24+1)
-	for n := 1 << 12; n < 1<<21; n += 777 {
+	for n := 64; n < 1<<21; n += 1 + n/16 {
 		var m bitio.Memory[byte]
 		size := cap(m.Take(n))
 		require.GreaterOrEqual(t, size, n)

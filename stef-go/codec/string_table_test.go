@@ -158,6 +158,7 @@ func TestSparseEntries(t *testing.T) {
 		d.Decode()
 	}
 	runtime.GC()
+	runtime.GC()
 	runtime.ReadMemStats(&after)
 	runtime.KeepAlive(values)
 	live := int(after.HeapAlloc - before.HeapAlloc)

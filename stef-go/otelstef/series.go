@@ -5,7 +5,6 @@ package otelstef
 
 import (
 	"math/bits"
-	"strings"
 	"unsafe"
 
 	stef "github.com/otelstef/stef/stef-go"
@@ -60,7 +59,8 @@ type seriesIndex struct {
 
 	work int // bytes that were hashed since the reader counted them
 
-	texts int // bytes of text that was cloned
+	chunk textChunk // of cloned texts
+	texts int       // bytes of text that was cloned
 }
 
 type seriesKey struct {
@@ -160,7 +160,7 @@ func (x *seriesIndex) forget() {
 	x.homeChunks.reset()
 	x.setChunks.reset()
 	x.pairChunks.reset()
-	x.texts, x.exemplars, x.keyEpoch = 0, exemplarTotals{}, 0
+	x.chunk, x.texts, x.exemplars, x.keyEpoch = textChunk{}, 0, exemplarTotals{}, 0
 }
 
 // held returns the memory of the index.
@@ -425,7 +425,7 @@ func (x *seriesIndex) newSet(attributes *Attributes, hash uint64) *pairSet {
 
 func (x *seriesIndex) clone(text string) string {
 	x.texts += (len(text) + 15) &^ 15
-	return strings.Clone(text)
+	return x.chunk.text([]byte(text))
 }
 
 // keyNumber returns pairCopy.keyNumber for a reference to a key.
