@@ -34,14 +34,14 @@ func (o Options) eachRecord(lds []plog.Logs, yield func([]byte) bool) {
 }
 
 func (t *text) record(r plog.LogRecord) {
-	t.line("log.time", "%d", uint64(r.Timestamp()))
-	t.line("log.observed_time", "%d", uint64(r.ObservedTimestamp()))
+	t.integer("log.time", uint64(r.Timestamp()))
+	t.integer("log.observed_time", uint64(r.ObservedTimestamp()))
 	t.line("log.severity", "%d %q", int32(r.SeverityNumber()), r.SeverityText())
-	t.line("log.event_name", "%q", r.EventName())
-	t.line("log.body", "%s", valueText(r.Body()))
+	t.quoted("log.event_name", r.EventName())
+	t.valued("log.body", r.Body())
 	t.attributes("log", r.Attributes())
-	t.line("log.dropped_attributes", "%d", r.DroppedAttributesCount())
+	t.integer("log.dropped_attributes", uint64(r.DroppedAttributesCount()))
 	t.line("log.flags", "%#x", uint32(r.Flags()))
-	t.line("log.trace_id", "%q", r.TraceID())
-	t.line("log.span_id", "%q", r.SpanID())
+	t.quoted("log.trace_id", r.TraceID().String())
+	t.quoted("log.span_id", r.SpanID().String())
 }

@@ -41,9 +41,9 @@ func (o Options) eachPoint(mds []pmetric.Metrics, yield func([]byte) bool) {
 }
 
 func (t *text) descriptor(m pmetric.Metric) {
-	t.line("metric.name", "%q", m.Name())
-	t.line("metric.description", "%q", m.Description())
-	t.line("metric.unit", "%q", m.Unit())
+	t.quoted("metric.name", m.Name())
+	t.quoted("metric.description", m.Description())
+	t.quoted("metric.unit", m.Unit())
 	t.attributes("metric.metadata", m.Metadata())
 	switch m.Type() {
 	case pmetric.MetricTypeSum:
@@ -128,19 +128,19 @@ func (t *text) numbers(ps pmetric.NumberDataPointSlice, emit func() bool) bool {
 func (t *text) histogram(p pmetric.HistogramDataPoint) {
 	t.times(uint64(p.StartTimestamp()), uint64(p.Timestamp()), p.Flags())
 	t.attributes("point", p.Attributes())
-	t.line("point.count", "%d", p.Count())
+	t.integer("point.count", p.Count())
 	t.line("point.sum", "%s", optional(p.HasSum(), p.Sum()))
 	t.line("point.min", "%s", optional(p.HasMin(), p.Min()))
 	t.line("point.max", "%s", optional(p.HasMax(), p.Max()))
-	t.line("point.bucket_counts", "%d", p.BucketCounts().AsRaw())
-	t.line("point.explicit_bounds", "%s", floatsText(p.ExplicitBounds()))
+	t.counts("point.bucket_counts", p.BucketCounts())
+	t.floats("point.explicit_bounds", p.ExplicitBounds())
 	t.exemplars(p.Exemplars())
 }
 
 func (t *text) exponential(p pmetric.ExponentialHistogramDataPoint) {
 	t.times(uint64(p.StartTimestamp()), uint64(p.Timestamp()), p.Flags())
 	t.attributes("point", p.Attributes())
-	t.line("point.count", "%d", p.Count())
+	t.integer("point.count", p.Count())
 	t.line("point.sum", "%s", optional(p.HasSum(), p.Sum()))
 	t.line("point.min", "%s", optional(p.HasMin(), p.Min()))
 	t.line("point.max", "%s", optional(p.HasMax(), p.Max()))
@@ -154,7 +154,7 @@ func (t *text) exponential(p pmetric.ExponentialHistogramDataPoint) {
 func (t *text) summary(p pmetric.SummaryDataPoint) {
 	t.times(uint64(p.StartTimestamp()), uint64(p.Timestamp()), p.Flags())
 	t.attributes("point", p.Attributes())
-	t.line("point.count", "%d", p.Count())
+	t.integer("point.count", p.Count())
 	t.line("point.sum", "%s", floatText(p.Sum()))
 	for i, q := range p.QuantileValues().All() {
 		t.line(fmt.Sprintf("point.quantile[%d]", i), "%s = %s", floatText(q.Quantile()), floatText(q.Value()))
@@ -162,8 +162,8 @@ func (t *text) summary(p pmetric.SummaryDataPoint) {
 }
 
 func (t *text) times(start, time uint64, flags pmetric.DataPointFlags) {
-	t.line("point.start_time", "%d", start)
-	t.line("point.time", "%d", time)
+	t.integer("point.start_time", start)
+	t.integer("point.time", time)
 	t.line("point.flags", "%#x", uint32(flags))
 }
 

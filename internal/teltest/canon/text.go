@@ -4,6 +4,8 @@
 package canon
 
 import (
+	"encoding/binary"
+	"encoding/hex"
 	"fmt"
 	"math"
 	"slices"
@@ -22,16 +24,49 @@ type text struct {
 }
 
 func (t *text) line(path, format string, args ...any) {
-	t.buf = append(t.buf, path...)
-	t.buf = append(t.buf, ": "...)
+	t.begin(path)
 	t.buf = fmt.Appendf(t.buf, format, args...)
 	t.buf = append(t.buf, '\n')
 }
 
+// begin writes the path of a line. Most lines have one value of a simple type: the methods quoted,
+// integer and valued write these without fmt, which would take most of the time of many tests.
+func (t *text) begin(path string) {
+	t.buf = append(t.buf, path...)
+	t.buf = append(t.buf, ": "...)
+}
+
+func (t *text) quoted(path, s string) {
+	t.begin(path)
+	t.buf = append(appendQuote(t.buf, s), '\n')
+}
+
+func (t *text) integer(path string, n uint64) {
+	t.begin(path)
+	t.buf = append(strconv.AppendUint(t.buf, n, 10), '\n')
+}
+
+func (t *text) valued(path string, v pcommon.Value) {
+	t.begin(path)
+	t.buf = append(appendValue(t.buf, v), '\n')
+}
+
+// appendQuote appends strconv.Quote(s).
+func appendQuote(buf []byte, s string) []byte {
+	for _, c := range []byte(s) {
+		if c < ' ' || c > '~' || c == '"' || c == '\\' {
+			return strconv.AppendQuote(buf, s)
+		}
+	}
+	buf = append(buf, '"')
+	buf = append(buf, s...)
+	return append(buf, '"')
+}
+
 func (t *text) resource(r pcommon.Resource, schemaURL string) {
-	t.line("resource.schema_url", "%q", schemaURL)
+	t.quoted("resource.schema_url", schemaURL)
 	t.attributes("resource", r.Attributes())
-	t.line("resource.dropped_attributes", "%d", r.DroppedAttributesCount())
+	t.integer("resource.dropped_attributes", uint64(r.DroppedAttributesCount()))
 	for i, ref := range entity.ResourceEntityRefs(r).All() {
 		t.line(fmt.Sprintf("resource.entity[%d]", i), "%q %q id %q description %q",
 			ref.SchemaUrl(), ref.Type(), ref.IdKeys().AsRaw(), ref.DescriptionKeys().AsRaw())
@@ -39,17 +74,20 @@ func (t *text) resource(r pcommon.Resource, schemaURL string) {
 }
 
 func (t *text) scope(s pcommon.InstrumentationScope, schemaURL string) {
-	t.line("scope.schema_url", "%q", schemaURL)
-	t.line("scope.name", "%q", s.Name())
-	t.line("scope.version", "%q", s.Version())
+	t.quoted("scope.schema_url", schemaURL)
+	t.quoted("scope.name", s.Name())
+	t.quoted("scope.version", s.Version())
 	t.attributes("scope", s.Attributes())
-	t.line("scope.dropped_attributes", "%d", s.DroppedAttributesCount())
+	t.integer("scope.dropped_attributes", uint64(s.DroppedAttributesCount()))
 }
 
 // attributes writes one line per attribute, so that a diff shows the attribute that differs.
 func (t *text) attributes(path string, m pcommon.Map) {
 	for _, kv := range t.ordered(m) {
-		t.line(path+" "+strconv.Quote(kv.key), "%s", valueText(kv.value))
+		t.buf = append(t.buf, path...)
+		t.buf = append(t.buf, ' ')
+		t.buf = appendQuote(t.buf, kv.key)
+		t.valued("", kv.value)
 	}
 }
 
@@ -69,39 +107,55 @@ func (o Options) ordered(m pcommon.Map) []keyValue {
 	return all
 }
 
-// valueText returns the text of a value. It shows the type of the value, and the bits of floats.
-func valueText(v pcommon.Value) string {
+// appendValue appends the text of a value. It shows the type of the value, and the bits of floats.
+func appendValue(buf []byte, v pcommon.Value) []byte {
 	switch v.Type() {
 	case pcommon.ValueTypeStr:
-		return strconv.Quote(v.Str())
+		return appendQuote(buf, v.Str())
 	case pcommon.ValueTypeBool:
-		return strconv.FormatBool(v.Bool())
+		return strconv.AppendBool(buf, v.Bool())
 	case pcommon.ValueTypeInt:
-		return strconv.FormatInt(v.Int(), 10)
+		return strconv.AppendInt(buf, v.Int(), 10)
 	case pcommon.ValueTypeDouble:
-		return floatText(v.Double())
+		return appendFloat(buf, v.Double())
 	case pcommon.ValueTypeBytes:
-		return fmt.Sprintf("bytes %x", v.Bytes().AsRaw())
+		return fmt.Appendf(buf, "bytes %x", v.Bytes().AsRaw())
 	case pcommon.ValueTypeSlice:
-		var parts []string
-		for _, e := range v.Slice().All() {
-			parts = append(parts, valueText(e))
+		buf = append(buf, '[')
+		for i, e := range v.Slice().All() {
+			buf = appendValue(separated(buf, i), e)
 		}
-		return "[" + strings.Join(parts, ", ") + "]"
+		return append(buf, ']')
 	case pcommon.ValueTypeMap:
-		var parts []string
+		buf = append(buf, '{')
+		i := 0
 		for k, e := range v.Map().All() {
-			parts = append(parts, strconv.Quote(k)+": "+valueText(e))
+			buf = append(appendQuote(separated(buf, i), k), ": "...)
+			buf = appendValue(buf, e)
+			i++
 		}
-		return "{" + strings.Join(parts, ", ") + "}"
+		return append(buf, '}')
 	}
-	return "empty"
+	return append(buf, "empty"...)
 }
 
-// floatText returns the bits of f, for the comparison, and the number, for human readers.
-func floatText(f float64) string {
-	return fmt.Sprintf("%v (%016x)", f, math.Float64bits(f))
+// separated appends the separator before element i of a list.
+func separated(buf []byte, i int) []byte {
+	if i == 0 {
+		return buf
+	}
+	return append(buf, ", "...)
 }
+
+// appendFloat appends the number, for human readers, and the bits of f, for the comparison.
+func appendFloat(buf []byte, f float64) []byte {
+	var bits [8]byte
+	binary.BigEndian.PutUint64(bits[:], math.Float64bits(f))
+	buf = append(strconv.AppendFloat(buf, f, 'g', -1, 64), " ("...)
+	return append(hex.AppendEncode(buf, bits[:]), ')')
+}
+
+func floatText(f float64) string { return string(appendFloat(nil, f)) }
 
 func optional(has bool, f float64) string {
 	if !has {
@@ -110,10 +164,26 @@ func optional(has bool, f float64) string {
 	return floatText(f)
 }
 
-func floatsText(fs pcommon.Float64Slice) string {
-	parts := make([]string, 0, fs.Len())
-	for _, f := range fs.All() {
-		parts = append(parts, floatText(f))
+func (t *text) floats(path string, fs pcommon.Float64Slice) {
+	t.begin(path)
+	t.buf = append(t.buf, '[')
+	for i, f := range fs.All() {
+		if i > 0 {
+			t.buf = append(t.buf, ' ')
+		}
+		t.buf = appendFloat(t.buf, f)
 	}
-	return "[" + strings.Join(parts, " ") + "]"
+	t.buf = append(t.buf, "]\n"...)
+}
+
+func (t *text) counts(path string, counts pcommon.UInt64Slice) {
+	t.begin(path)
+	t.buf = append(t.buf, '[')
+	for i, n := range counts.All() {
+		if i > 0 {
+			t.buf = append(t.buf, ' ')
+		}
+		t.buf = strconv.AppendUint(t.buf, n, 10)
+	}
+	t.buf = append(t.buf, "]\n"...)
 }

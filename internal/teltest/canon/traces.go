@@ -38,15 +38,15 @@ func (o Options) eachSpan(tds []ptrace.Traces, yield func([]byte) bool) {
 }
 
 func (t *text) span(s ptrace.Span) {
-	t.line("span.trace_id", "%q", s.TraceID())
-	t.line("span.span_id", "%q", s.SpanID())
-	t.line("span.parent_span_id", "%q", s.ParentSpanID())
-	t.line("span.trace_state", "%q", s.TraceState().AsRaw())
+	t.quoted("span.trace_id", s.TraceID().String())
+	t.quoted("span.span_id", s.SpanID().String())
+	t.quoted("span.parent_span_id", s.ParentSpanID().String())
+	t.quoted("span.trace_state", s.TraceState().AsRaw())
 	t.line("span.flags", "%#x", s.Flags())
-	t.line("span.name", "%q", s.Name())
+	t.quoted("span.name", s.Name())
 	t.line("span.kind", "%d", int32(s.Kind()))
-	t.line("span.start_time", "%d", uint64(s.StartTimestamp()))
-	t.line("span.end_time", "%d", uint64(s.EndTimestamp()))
+	t.integer("span.start_time", uint64(s.StartTimestamp()))
+	t.integer("span.end_time", uint64(s.EndTimestamp()))
 	t.attributes("span", s.Attributes())
 	t.line("span.dropped", "%d attributes %d events %d links", s.DroppedAttributesCount(), s.DroppedEventsCount(), s.DroppedLinksCount())
 	for i, e := range s.Events().All() {
