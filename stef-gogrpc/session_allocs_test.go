@@ -37,6 +37,7 @@ func (e *echo) Answer(first, last uint64) ledger.Answer {
 func (e *echo) Settle(first, last uint64) ledger.Answer { return e.Answer(first, last) }
 
 func (e *echo) sentAtMost() uint64       { return e.sent }
+func (e *echo) tooLarge(error) IDRange   { return IDRange{} }
 func (e *echo) Unacked() (int64, uint64) { return 0, 0 }
 func (e *echo) CloseSend() error         { return e.Close() }
 func (e *echo) Close() error             { close(e.done); return nil }

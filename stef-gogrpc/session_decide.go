@@ -192,7 +192,11 @@ func (s *Session[B]) cause(f *session.Fault, ctx context.Context) *Error {
 	case session.EncoderFailed:
 		return errorf(KindClosed, "another batch of the stream could not be encoded: %v", f.Err)
 	case session.Bystander:
-		return errorf(KindUnavailable, "the server ended the stream, probably because of an earlier batch: %v", f.Err)
+		why := ""
+		if f.Blamed {
+			why = ", probably because of another batch"
+		}
+		return errorf(KindUnavailable, "the server ended the stream%s: %v", why, f.Err)
 	}
 	return FromStatus(f.Err)
 }

@@ -101,6 +101,8 @@ func (s *fakeStream) Sent() uint64 {
 
 func (s *fakeStream) sentAtMost() uint64 { return s.Sent() }
 
+func (s *fakeStream) tooLarge(error) IDRange { return IDRange{} }
+
 func (s *fakeStream) Unacked() (int64, uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

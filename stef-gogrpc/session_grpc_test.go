@@ -495,7 +495,7 @@ func TestSessionRefusedBatch(t *testing.T) {
 									refused.Add(1)
 									break
 								}
-								require.ErrorContains(t, err, "the server ended the stream, probably because of an earlier batch: ")
+								require.ErrorContains(t, err, "the server ended the stream, probably because of another batch: ")
 								again.Add(1)
 								time.Sleep(time.Second)
 							}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
 
 	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/otelstef"
@@ -78,4 +79,46 @@ func TestSessionFrameTooLarge(t *testing.T) {
 	require.ErrorIs(t, err, stef.ErrLimit)
 	require.NoError(t, s.Send(t.Context(), 3))
 	require.Equal(t, 2, x.count(1))
+}
+
+// TestSessionMessageTooLarge: gRPC ends a stream because of a message that is too large, before the
+// server has answered an earlier batch. Only the large batch fails for good.
+func TestSessionMessageTooLarge(t *testing.T) {
+	x := newSite(t)
+	_, register := x.stef(func(s *stefgrpc.ServerStream) error {
+		if x.streams.Load() == 0 {
+			return x.read(s, func(uint64, uint64, bool) {}) // acknowledges nothing
+		}
+		return x.take(s)
+	})
+	x.serve(register, grpc.MaxRecvMsgSize(256<<10))
+	conn := x.dial()
+	defer conn.Close()
+	client, err := stefgrpc.NewClient(conn)
+	require.NoError(t, err)
+	s, err := stefgrpc.NewSession(
+		func(ctx context.Context) (*stefgrpc.Stream, error) { return client.Open(ctx, otelstef.LogsRoot()) },
+		func(s *stefgrpc.Stream) (stefgrpc.BatchWriter[int], error) {
+			w, err := otelstef.NewLogsWriter(s, append(s.WriterOptions(), stef.WithCompression(stef.None))...)
+			return texts{w}, err
+		},
+		stefgrpc.SessionConfig{FlushInterval: -1})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, s.Shutdown(t.Context())) }()
+
+	small := make(chan error, 1)
+	go func() { small <- s.Send(t.Context(), 1) }()
+	require.Eventually(t, func() bool { return s.Stats().UnackedBytes > 0 }, time.Minute, time.Millisecond)
+	for range 2 { // the second time, the large batch is alone
+		err = s.Send(t.Context(), 6)
+		var unsent *stefgrpc.UnsentError
+		require.ErrorAs(t, err, &unsent)
+		require.Equal(t, stefgrpc.KindLimit, unsent.Cause.Kind, "%v", err)
+		require.False(t, unsent.Cause.Retryable())
+	}
+	err = <-small
+	var unsent *stefgrpc.UnsentError
+	require.ErrorAs(t, err, &unsent)
+	require.True(t, unsent.Cause.Retryable(), "%v", err)
+	require.NoError(t, s.Send(t.Context(), 1))
 }

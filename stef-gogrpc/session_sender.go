@@ -207,7 +207,8 @@ func (x *sender[B]) watch() {
 		select {
 		case <-x.stream.Done():
 			sent := x.stream.sentAtMost()
-			end := session.Over{Cause: endOf(FromStatus(x.stream.Err()), sent > 0), SentTo: sent}
+			err := x.stream.Err()
+			end := session.Over{Cause: endOf(FromStatus(err), sent > 0), SentTo: sent, TooLarge: x.stream.tooLarge(err)}
 			var out session.Decisions
 			s.mu.Lock()
 			s.machine.Ended(x.state, end, time.Now(), &out)

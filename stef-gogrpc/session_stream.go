@@ -4,10 +4,15 @@
 package stefgrpc
 
 import (
+	"fmt"
 	"math"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/otelstef/stef/stef-gogrpc/internal/ledger"
 	"github.com/otelstef/stef/stef-gogrpc/internal/session"
+	"github.com/otelstef/stef/stef-gogrpc/internal/wire"
 )
 
 // sessionStream is the part of Stream that a session uses.
@@ -21,6 +26,9 @@ type sessionStream interface {
 	answers() session.Answers
 	// sentAtMost returns the id of the last record that may have been sent.
 	sentAtMost() uint64
+	// tooLarge returns the records of the chunk that ended the stream, if err says that the server
+	// received a message that is too large. In other cases it returns the zero value.
+	tooLarge(err error) wire.IDRange
 	Unacked() (bytes int64, records uint64)
 	CloseSend() error
 	Close() error
@@ -56,6 +64,17 @@ func (s *streamAnswers) Settle(first, last uint64) ledger.Answer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.ledger.Settle(first, last)
+}
+
+func (s *Stream) tooLarge(err error) wire.IDRange {
+	var size, limit int
+	st, _ := status.FromError(err)
+	if _, err := fmt.Sscanf(st.Message(), "grpc: received message larger than max (%d vs. %d)", &size, &limit); err != nil || st.Code() != codes.ResourceExhausted {
+		return wire.IDRange{}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ledger.Larger(limit - maxEnvelope)
 }
 
 // sentAtMost is Sent, or the greatest id if chunks with an unknown number of

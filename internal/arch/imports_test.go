@@ -48,7 +48,7 @@ stef-go/steftest              -> stef-go stef-go/schema stef-go/dynamic stef-go/
 stef-gogrpc/stefpb            -> protobuf
 stef-gogrpc/internal/wire     -> stef-gogrpc/stefpb grpc
 stef-gogrpc/internal/ledger   -> stef-gogrpc/internal/wire
-stef-gogrpc/internal/session  -> stef-gogrpc/internal/ledger
+stef-gogrpc/internal/session  -> stef-gogrpc/internal/ledger stef-gogrpc/internal/wire
 stef-gogrpc                   -> stef-go stef-go/schema stef-gogrpc/stefpb stef-gogrpc/internal/ledger stef-gogrpc/internal/session stef-gogrpc/internal/wire protobuf grpc genproto
 stef-pdata/internal/features  -> stef-go/otelstef
 stef-pdata/internal/mapping   -> stef-go stef-go/codec stef-go/otelstef

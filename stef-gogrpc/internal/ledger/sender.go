@@ -155,6 +155,19 @@ func (l *Sender) Unacked() (bytes int64, records uint64, chunks int) {
 	return l.bytes, l.sent - l.acked, len(l.chunks) - l.head
 }
 
+// Larger returns the records of the first unacknowledged chunk with more bytes than the argument.
+// It returns the zero value if there is none.
+func (l *Sender) Larger(bytes int) wire.IDRange {
+	from := l.acked + 1
+	for _, c := range l.chunks[l.head:] {
+		if c.bytes > bytes {
+			return wire.IDRange{From: from, To: c.last}
+		}
+		from = c.last + 1
+	}
+	return wire.IDRange{}
+}
+
 // Sent returns the id of the last record that was sent, or is being sent.
 func (l *Sender) Sent() uint64 { return l.sent }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/otelstef/stef/stef-gogrpc/internal/ledger"
+	"github.com/otelstef/stef/stef-gogrpc/internal/wire"
 )
 
 // Answered processes the server's report about the records of a stream.
@@ -127,6 +128,9 @@ func (m *Machine) wasIdle(s *Stream, ok bool, now time.Time) bool {
 type Over struct {
 	Cause  *Fault // nil: the stream ended gracefully, and all records are acknowledged
 	SentTo uint64 // the id of the last record that may have been sent
+	// TooLarge is not zero if the peer received a message that is too large: the message is a part of a
+	// chunk with these records.
+	TooLarge wire.IDRange
 }
 
 // Ended processes the end of a stream: it settles or requeues the unanswered batches.
@@ -168,7 +172,17 @@ func (m *Machine) Ended(s *Stream, end Over, now time.Time, out *Decisions) {
 		m.refusedEmpty(cause, now)
 	}
 	s.end = cause
-	if h := s.pending.head; cause.Class == Refused && h != nil && h.first <= min(s.answers.Through()+1, end.SentTo) {
+	switch h := s.pending.head; {
+	case cause.Class != Refused || h == nil:
+	case end.TooLarge != wire.IDRange{}:
+		// gRPC refuses such a message before the server has answered earlier batches. The machine blames
+		// the largest batch of the chunk, or the batch whose encoding sent the chunk (last is 0).
+		for b := h; b != nil && b.first <= end.TooLarge.To; b = b.next {
+			if b.last == 0 || b.last >= end.TooLarge.From && (s.blamed == nil || b.bytes > s.blamed.bytes) {
+				s.blamed = b
+			}
+		}
+	case h.first <= min(s.answers.Through()+1, end.SentTo):
 		// Servers read batches in order and acknowledge the accepted batches. So the machine
 		// assumes that the server refused the first unanswered batch. If a server refuses a
 		// whole frame or message, a later batch may be the bad batch. The callers send the later

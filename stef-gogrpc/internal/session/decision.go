@@ -115,7 +115,8 @@ const (
 	GaveUp
 	// Unanswered: the peer ended the stream gracefully. It had not received the batch, if there is one.
 	Unanswered
-	// Bystander: the peer refused an earlier batch of the stream. Err says why.
+	// Bystander: the peer ended the stream for a permanent reason, but did not refuse this batch. Err
+	// says why.
 	Bystander
 	// EncoderFailed: the encoder failed before the batch was sent, but not while it encoded the
 	// batch. Err says why.
@@ -130,6 +131,7 @@ type Fault struct {
 	// Deliberate is set for Refused if the peer refuses the data itself, and did not just fail
 	// or reach a limit.
 	Deliberate bool
+	Blamed     bool // for Bystander: the peer refused another batch
 }
 
 // CloseReason says why a stream was closed.

@@ -162,7 +162,7 @@ func (m *Machine) reassign(s *Stream, b *Batch, now time.Time, out *Decisions) {
 	case b.gaveUp:
 		cause = &Fault{Class: GaveUp}
 	case cause.Class == Refused && s.blamed != b:
-		cause = &Fault{Class: Bystander, Err: cause.Err}
+		cause = &Fault{Class: Bystander, Err: cause.Err, Blamed: s.blamed != nil}
 	}
 	m.returnBatch(b, s, cause, sent || b.sent, now, out)
 }

@@ -182,6 +182,10 @@ func (s *story) perform(verb string, words []string) {
 			over.Cause = &Fault{Class: Unavailable, Err: errors.New("connection lost")}
 		case "refused":
 			over.Cause = &Fault{Class: Refused, Err: errors.New("nested too deep")}
+		case "large": // first and last record of the chunk
+			over.Cause = &Fault{Class: Refused, Err: errors.New("message too large")}
+			over.TooLarge = wire.IDRange{From: s.number(words[2]), To: s.number(words[3])}
+			over.SentTo = over.TooLarge.To
 		case "invalid":
 			over.Cause = &Fault{Class: Refused, Deliberate: true, Err: errors.New("not for us")}
 		case "canceled":
@@ -242,8 +246,10 @@ func (s *story) describe(d *Decision) string {
 	cause := ""
 	if f := d.Fault; f != nil && f.Err != nil {
 		cause = ": " + f.Err.Error()
-		if f.Class == Bystander || f.Class == EncoderFailed {
+		if f.Class == EncoderFailed || f.Class == Bystander && f.Blamed {
 			cause = ": another batch: " + f.Err.Error()
+		} else if f.Class == Bystander {
+			cause = ": no batch: " + f.Err.Error()
 		}
 	} else if f != nil {
 		cause = ": " + classes[f.Class]
