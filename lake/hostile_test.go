@@ -202,17 +202,50 @@ func TestHostileNesting(t *testing.T) {
 		for _, inMap := range []bool{false, true} {
 			for _, depth := range []int{1500, 2600} { // stef reads OTLP up to 1,500
 				b := batchOf(func(m pcommon.Map) { nest(m.PutEmpty("k"), depth, inMap) })
-				got, err := read(lake.Arrow, write(t, lake.Arrow, b.Signal, lake.WriterOptions{}, b), lake.Limits{})
 				if depth == 1500 {
+					got, err := read(lake.Arrow, write(t, lake.Arrow, b.Signal, lake.WriterOptions{}, b), lake.Limits{})
 					require.NoError(t, err, name)
 					require.Len(t, got, 1)
 					continue
 				}
+				_, err := read(lake.Arrow, deepFile(t, batchOf, b), lake.Limits{})
 				require.ErrorIs(t, err, lake.ErrLimit, name)
 				require.ErrorContains(t, err, "row 0, column otlp: values are nested too deeply")
+
+				// A writer does not write what a reader refuses.
+				w, err := lake.NewWriter(new(bytes.Buffer), lake.Parquet, b.Signal, lake.WriterOptions{})
+				require.NoError(t, err)
+				require.NoError(t, w.Write(batchOf(func(pcommon.Map) {})))
+				require.ErrorIs(t, w.Write(b), lake.ErrLimit, name)
+				require.ErrorContains(t, w.Close(), "row 1, column otlp: values are nested too deeply")
 			}
 		}
 	}
+}
+
+// deepFile returns an Arrow stream of one row that has deep in the column otlp.
+func deepFile(t *testing.T, batchOf func(func(pcommon.Map)) lake.Batch, deep lake.Batch) []byte {
+	message, err := (&plog.ProtoMarshaler{}).MarshalLogs(deep.Logs)
+	switch deep.Signal {
+	case lake.Metrics:
+		message, err = (&pmetric.ProtoMarshaler{}).MarshalMetrics(deep.Metrics)
+	case lake.Traces:
+		message, err = (&ptrace.ProtoMarshaler{}).MarshalTraces(deep.Traces)
+	}
+	require.NoError(t, err)
+	builder, err := lake.NewBuilder(lake.Arrow, deep.Signal, nil)
+	require.NoError(t, err)
+	made, err := builder.RecordBatches(batchOf(func(pcommon.Map) {}))
+	require.NoError(t, err)
+	b := array.NewBinaryBuilder(memory.DefaultAllocator, arrow.BinaryTypes.Binary)
+	b.Append(message)
+	row, err := made[0].SetColumn(builder.Schema().FieldIndices("otlp")[0], b.NewArray())
+	require.NoError(t, err)
+	var out bytes.Buffer
+	w := ipc.NewWriter(&out, ipc.WithSchema(builder.Schema()))
+	require.NoError(t, w.Write(row))
+	require.NoError(t, w.Close())
+	return out.Bytes()
 }
 
 // TestHostileMessages: a batch whose column otlp has more messages than the limit, or an encoding

@@ -266,7 +266,7 @@ func (r *pointRows) addExemplars(exemplars pmetric.ExemplarSlice) {
 
 // endPoint ends a row. add copies the point to a metric without points.
 func (r *pointRows) endPoint(add func(pmetric.Metric)) error {
-	return r.end(func() ([]byte, error) {
+	return r.end(Metrics, func() ([]byte, error) {
 		md := pmetric.NewMetrics()
 		rm := md.ResourceMetrics().AppendEmpty()
 		r.resource.CopyTo(rm.Resource())

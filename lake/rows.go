@@ -142,6 +142,7 @@ type rows struct {
 	kept    uint64 // rows so far with an item in column otlp
 	bytes   int    // estimated size of the rows since the last batch
 	n       int
+	ended   uint64 // rows so far
 
 	service, resourceURL, entityRefs    textColumn
 	scopeName, scopeVersion, scopeURL   textColumn
@@ -402,9 +403,10 @@ func (r *rows) putContainers() {
 	r.put(r.scopeURL, r.scopeSchemaURL)
 }
 
-// end ends a row. otlp returns the item as OTLP.
-func (r *rows) end(otlp func() ([]byte, error)) error {
+// end ends a row of the signal. otlp returns the item as OTLP.
+func (r *rows) end(signal Signal, otlp func() ([]byte, error)) error {
 	r.n++
+	r.ended++
 	r.bytes += 64
 	if !r.inexact {
 		r.otlp.AppendNull()
@@ -414,7 +416,13 @@ func (r *rows) end(otlp func() ([]byte, error)) error {
 	message, err := otlp()
 	r.otlp.Append(message)
 	r.bytes += len(message)
-	return err
+	if err != nil {
+		return err
+	}
+	return guard(func() error { // readers refuse the same messages
+		(&columns{otlps: maxTotal, first: r.ended - 1}).checkOTLP(0, message, rowMessages[signal], 0)
+		return nil
+	})
 }
 
 type built struct {

@@ -77,7 +77,7 @@ func (r *spanRows) add(s ptrace.Span) error {
 	putCount(r.droppedLinks, s.DroppedLinksCount())
 	r.addEvents(s.Events())
 	r.addLinks(s.Links())
-	return r.end(func() ([]byte, error) {
+	return r.end(Traces, func() ([]byte, error) {
 		td := ptrace.NewTraces()
 		rs := td.ResourceSpans().AppendEmpty()
 		r.resource.CopyTo(rs.Resource())

@@ -145,7 +145,9 @@ func (w *Writer) WriteLogs(ld plog.Logs) error {
 	return w.Write(Batch{Signal: Logs, Logs: ld})
 }
 
-// Write writes the items of a batch, which it does not change.
+// Write writes the items of a batch, which it does not change. It returns ErrLimit if an item is
+// nested deeper than a reader accepts (docs/data-lake.md). After an error the writer cannot be
+// used any more.
 func (w *Writer) Write(items Batch) error {
 	if w.err != nil {
 		return w.err
