@@ -103,6 +103,8 @@ func Extends(root *Struct, other WireSchema) error {
 	switch {
 	case err == nil && next < len(other):
 		return &WireError{Entry: next, Reason: "is left over"}
+	case errors.Is(err, errUnknownFields) && len(other) < len(own):
+		return &WireError{Entry: -1, Reason: fmt.Sprintf("it has %d entries, this schema has %d", len(other), len(own))}
 	case errors.Is(err, errUnknownFields) && !covers(other[next:], own[next:]):
 		return &WireError{Entry: next, Reason: "this entry and those after it do not have all fields of this schema"}
 	case errors.Is(err, errUnknownFields):
@@ -112,11 +114,8 @@ func Extends(root *Struct, other WireSchema) error {
 }
 
 // covers reports whether every entry of own can be paired with a different entry of
-// other that is at least as large, in any order.
+// other that is at least as large, in any order. other has at least as many entries as own.
 func covers(other, own WireSchema) bool {
-	if len(other) < len(own) {
-		return false
-	}
 	other, own = slices.Clone(other), slices.Clone(own)
 	slices.Sort(other)
 	slices.Sort(own)

@@ -61,7 +61,8 @@ func TestCompare(t *testing.T) {
 		"wire schema: entry 2 (B): has 1 fields, this schema has 3":                                 {4, 2, 1},
 		"wire schema: entry 3 (C): is missing":                                                      {4, 2, 3},
 		"wire schema: entry 4: is left over":                                                        {3, 2, 3, 1, 5},
-		"wire schema: entry 2: this entry and those after it do not have all fields of this schema": {3, 3, 3},
+		"wire schema: it has 3 entries, this schema has 4":                                          {3, 3, 3},
+		"wire schema: entry 2: this entry and those after it do not have all fields of this schema": {3, 3, 2, 1},
 	} {
 		var e *schema.WireError
 		require.ErrorAs(t, schema.Extends(root, other), &e)
