@@ -246,6 +246,20 @@ func TestRecvLedgerCuts(t *testing.T) {
 		r, _ := receiver.Take()
 		require.EqualValues(t, 2*bad, r.Acked)
 	}
+
+	// The last range of a full response has acknowledged and new ids, so it needs two ranges.
+	receiver = Receiver{}
+	receiver.Ack(2 * maxResponseRanges)
+	_, _ = receiver.Take()
+	for i := range uint64(maxResponseRanges) {
+		receiver.Reject(IDRange{From: 2*i + 2, To: 2*i + 2})
+	}
+	receiver.Reject(IDRange{From: 2*maxResponseRanges + 1, To: 2*maxResponseRanges + 1})
+	r, _ := receiver.Take()
+	require.Len(t, r.Rejected, maxResponseRanges-1)
+	r, _ = receiver.Take()
+	require.Equal(t, wire.Response{Acked: 2*maxResponseRanges + 1, Rejected: wire.Ranges{{From: 2 * maxResponseRanges, To: 2 * maxResponseRanges},
+		{From: 2*maxResponseRanges + 1, To: 2*maxResponseRanges + 1}}}, r)
 }
 
 // TestLedgers connects both ledgers. Records finish in any order. Some are accepted, and rejected later.

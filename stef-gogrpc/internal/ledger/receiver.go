@@ -100,14 +100,15 @@ func (l *Receiver) Take() (r wire.Response, ok bool) {
 	// the range are finished, so the mark includes them.
 	ack := l.mark
 	for bad, ok := l.rejected.first(); ok && bad.From <= l.mark; bad, ok = l.rejected.first() {
-		if len(r.Rejected) >= maxResponseRanges {
+		// A client ignores the acknowledged ids of a range that ends above them, see Sender.reject.
+		split := bad.From <= l.told && bad.To > l.told
+		if n := len(r.Rejected); n == maxResponseRanges || split && n == maxResponseRanges-1 {
 			// A client ignores bad ids that are already acknowledged, so the
 			// remaining ranges must not be acknowledged yet.
 			ack = bad.From - 1
 			break
 		}
-		if bad.From <= l.told && bad.To > l.told {
-			// A client ignores the acknowledged ids of a range that ends above them, see Sender.reject.
+		if split {
 			r.Rejected = append(r.Rejected, wire.IDRange{From: bad.From, To: l.told})
 			bad.From = l.told + 1
 		}
