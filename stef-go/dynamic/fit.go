@@ -19,6 +19,10 @@ type fitter struct {
 	// recursive has the identities of the types whose values add to depth.
 	recursive map[any]bool
 	depth     int
+	// entries is the size of the dictionary entries of a record. Entries of equal values count
+	// once if seen is not nil.
+	entries int64
+	seen    map[string]bool
 }
 
 func (f *fitter) fit(t *schema.Type, path string, v any) (any, error) {
@@ -40,9 +44,15 @@ func (f *fitter) fit(t *schema.Type, path string, v any) (any, error) {
 	case schema.KindFloat64:
 		_, ok = v.(float64)
 	case schema.KindString:
-		_, ok = v.(string)
+		var s string
+		if s, ok = v.(string); ok {
+			f.text(t.Dict, s)
+		}
 	case schema.KindBytes:
-		_, ok = v.([]byte)
+		var b []byte
+		if b, ok = v.([]byte); ok {
+			f.text(t.Dict, b)
+		}
 	case schema.KindStruct:
 		if s, ok := v.(*Struct); ok && s != nil {
 			return asAny(f.structure(t.Struct, path, s))
@@ -97,7 +107,25 @@ func (f *fitter) structure(s *schema.Struct, path string, v *Struct) (*Struct, e
 		fit.Fields[i] = value
 	}
 	fit.measure(s)
+	if s.Dict != "" && (f.seen == nil || f.first(s.Dict, fit)) {
+		f.entries += int64(entryStruct + fit.entry)
+	}
 	return fit, f.check(fit.size)
+}
+
+// text counts an entry of the dictionary for a string or bytes value, if it has a dictionary.
+func (f *fitter) text(dict string, v any) {
+	if size := entryOfText(v); dict != "" && size >= entryText+minDictText && (f.seen == nil || f.first(dict, v)) {
+		f.entries += int64(size)
+	}
+}
+
+// first reports whether a record has an entry of a dictionary for the first time.
+func (f *fitter) first(dict string, v any) bool {
+	key := string(appendKey(append([]byte(dict), 0), v))
+	first := !f.seen[key]
+	f.seen[key] = true
+	return first
 }
 
 func (f *fitter) oneof(s *schema.Struct, path string, v *Oneof) (*Oneof, error) {

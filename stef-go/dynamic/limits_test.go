@@ -292,3 +292,44 @@ func TestRecordCount(t *testing.T) {
 	_, err = failure(t, root, plainStream(t, unhex(t, "00 03 00 01 80")))
 	require.NoError(t, err, "a frame without records")
 }
+
+// TestWriterBoundsDictionaries: a Writer writes no record that a Reader refuses because of its
+// dictionary entries, and restarts the dictionaries if a record fits only then.
+func TestWriterBoundsDictionaries(t *testing.T) {
+	root := rootOf(t, "struct Rec root { L []S } struct S dict(S) { I Inner } struct Inner dict(Inner) { T string dict(T) }")
+	rec := func(from, n, distinct int) *dynamic.Struct {
+		l := &dynamic.Array{}
+		for i := range n {
+			s := dynamic.NewStruct(root.Fields[0].Type.Elem.Struct)
+			s.Fields[0].(*dynamic.Struct).Fields[0] = fmt.Sprintf("%010000d", from+i%distinct)
+			l.Elems = append(l.Elems, s)
+		}
+		rec := dynamic.NewStruct(root)
+		rec.Fields[0] = l
+		return rec
+	}
+	const entry = 2*256 + 3*(16+10_000) // each text is a part of three entries
+	const most = dynamic.DefaultMaxDictBytes / entry
+	for _, flush := range []bool{false, true} {
+		var out bytes.Buffer
+		w, err := dynamic.NewWriter(&out, root, dynamic.WithDictBytes(32<<20), dynamic.WithFrameBytes(32<<20))
+		require.NoError(t, err)
+		require.NoError(t, w.Write(rec(0, most/3, most)))
+		require.EqualError(t, w.Write(rec(0, most+1, most+1)), "limit exceeded: the dictionary entries of the record take more than 67108864 bytes")
+		if flush {
+			require.NoError(t, w.Flush())
+		}
+		require.NoError(t, w.Write(rec(most, most, most)))
+		require.NoError(t, w.Write(rec(7, most+1, 1)))
+		require.NoError(t, w.Close())
+		r, err := dynamic.NewReader(&out, root)
+		require.NoError(t, err)
+		for _, n := range []int{most / 3, most, most + 1} {
+			require.True(t, r.Next(), r.Err())
+			require.Len(t, r.Record().Fields[0].(*dynamic.Array).Elems, n)
+		}
+		require.False(t, r.Next())
+		require.NoError(t, r.Err())
+		require.EqualValues(t, 2, r.Restarts())
+	}
+}

@@ -104,7 +104,7 @@ func (w *Writer) Write(rec *Struct) error {
 	if w.err != nil {
 		return w.err
 	}
-	v, err := w.fitter.fit(w.root, w.root.Name, rec)
+	v, err := w.fit(rec)
 	if err != nil {
 		return err
 	}
@@ -129,6 +129,31 @@ func (w *Writer) Write(rec *Struct) error {
 		return w.endFrame(next)
 	}
 	return nil
+}
+
+// fit fits a record. It refuses a record whose dictionary entries alone exceed the default limit of
+// a Reader, and restarts the dictionaries if the record exceeds this limit with their entries.
+func (w *Writer) fit(rec *Struct) (any, error) {
+	f := &w.fitter
+	f.entries = 0
+	v, err := f.fit(w.root, w.root.Name, rec)
+	room := int64(DefaultMaxDictBytes - w.encoder.dicts.size)
+	if err != nil || f.entries <= room {
+		return v, err
+	}
+	f.entries, f.seen = 0, map[string]bool{} // again, more slowly and exactly
+	v, err = f.fit(w.root, w.root.Name, rec)
+	f.seen = nil
+	switch {
+	case err != nil || f.entries <= room:
+	case f.entries > DefaultMaxDictBytes:
+		err = fault(ErrLimit, "the dictionary entries of the record take more than %d bytes", DefaultMaxDictBytes)
+	case w.pending > 0:
+		err = w.endFrame(w.cfg.restart | RestartDictionaries)
+	default:
+		w.begin(w.flags | RestartDictionaries)
+	}
+	return v, err
 }
 
 // Flush ends the current frame, so that a reader can read all records so far. It
@@ -166,7 +191,14 @@ func (w *Writer) endFrame(next FrameFlags) error {
 		return err
 	}
 	w.frames++
-	w.flags, w.pending, w.encoder.frameBits = next, 0, 0
+	w.pending, w.encoder.frameBits = 0, 0
+	w.begin(next)
+	return nil
+}
+
+// begin begins a frame with the flags.
+func (w *Writer) begin(next FrameFlags) {
+	w.flags = next
 	if next&RestartDictionaries != 0 {
 		w.encoder.dicts.reset()
 	}
@@ -179,7 +211,6 @@ func (w *Writer) endFrame(next FrameFlags) error {
 	if w.alone(next) {
 		w.held = nil
 	}
-	return nil
 }
 
 // alone reports whether a frame with the flags is written as self-contained.
