@@ -54,9 +54,10 @@ type Limits struct {
 const (
 	// MaxPairs is the maximum number of pairs in a multimap.
 	MaxPairs = 1023
-	// MaxFrameBytes is the maximum size of a frame in bytes. Writers do not add up texts shorter
-	// than 64 KiB. So they accept a record that is too large because of a thousand or more such
-	// texts. Its frame then fails with ErrFrameTooLarge, and the writer is unusable afterwards.
+	// MaxFrameBytes is the maximum size of a frame in bytes. Writers add up only texts of 64 KiB or
+	// more. So they accept a record of more than 32 MiB that is too large for its frame because of
+	// shorter texts and numbers. The frame then fails with ErrFrameTooLarge, and the writer is
+	// unusable afterwards.
 	MaxFrameBytes = 64 << 20
 	// MaxHeaderBytes is the maximum size of a header in bytes.
 	MaxHeaderBytes = 1 << 20

@@ -105,13 +105,14 @@ func WithChecksums() WriterOption {
 
 // WithFrameBytes sets the uncompressed size at which a frame ends, from 1 byte to 63
 // MiB. Default DefaultFrameBytes. A frame holds whole records, so it can exceed this
-// size by a part of its last record.
+// size by a part of its last record. With more than 31 MiB, a frame ends at 31 MiB, so that it
+// has space for any record of 32 MiB, the largest of package stefpdata.
 func WithFrameBytes(bytes int) WriterOption {
 	return func(c *config.Writer) error {
 		if bytes < 1 || bytes > MaxFrameBytes-1<<20 {
 			return fmt.Errorf("stef: WithFrameBytes(%d): not between 1 and %d", bytes, MaxFrameBytes-1<<20)
 		}
-		c.FrameBytes = bytes
+		c.FrameBytes = min(bytes, 31<<20)
 		return nil
 	}
 }

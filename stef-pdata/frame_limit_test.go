@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 
 	stef "github.com/otelstef/stef/stef-go"
@@ -68,4 +69,32 @@ func TestLargestFrame(t *testing.T) {
 			require.Equal(t, md.DataPointCount(), items)
 		})
 	}
+}
+
+// A full frame of the largest size has space for one more record, whose values are too short for
+// the writer to add up.
+func TestFullFrameHasSpace(t *testing.T) {
+	ld := plog.NewLogs()
+	record := ld.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty().LogRecords().AppendEmpty()
+	for i := range 70 { // 15 records are 61.6 MiB, and 16 are 65.7 MiB
+		record.Attributes().PutEmptyBytes(fmt.Sprint(i)).FromRaw(make([]byte, 60<<10))
+	}
+	var out bytes.Buffer
+	w, err := otelstef.NewLogsWriter(&out, stef.WithFrameBytes(stef.MaxFrameBytes-1<<20))
+	require.NoError(t, err)
+	e := stefpdata.NewLogsEncoder(w)
+	const records = 17
+	for i := range records {
+		for _, v := range record.Attributes().All() {
+			v.Bytes().SetAt(0, byte(i)) // so that each value is sent again
+		}
+		require.NoError(t, e.Encode(ld))
+	}
+	require.NoError(t, w.Close())
+	require.Greater(t, out.Len(), stef.MaxFrameBytes)
+	items := 0
+	for _, got := range decodeLogs(t, out.Bytes()) {
+		items += got.LogRecordCount()
+	}
+	require.Equal(t, records, items)
 }

@@ -234,8 +234,8 @@ func (c *Check) Saw(typ string, pairs int) {
 const PairSize = 64
 
 // LargeText is a length of text. If a setter gets a text of this length or more, Write
-// checks the size of the record. Shorter texts cause no check: about a thousand of them
-// are needed to make a record too large for a frame.
+// checks the size of the record. Shorter texts cause no check: more than five hundred of them
+// are needed to make a record too large for its frame.
 const LargeText = 64 << 10
 
 // NotNegative panics if a length is negative.
