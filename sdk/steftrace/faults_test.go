@@ -232,11 +232,22 @@ func TestEndsWithinBatch(t *testing.T) {
 func TestNeitherSTEFNorOTLP(t *testing.T) {
 	peer := sdktest.NewPeer(t, netfault.Link{})
 	peer.STEF, peer.OTLP = false, false
+	var opened atomic.Int32
+	peer.Server = []grpc.ServerOption{grpc.UnknownServiceHandler(func(_ any, s grpc.ServerStream) error {
+		if method, _ := grpc.MethodFromServerStream(s); !strings.HasSuffix(method, "/Export") {
+			opened.Add(1)
+		}
+		return status.Error(codes.Unimplemented, "nothing here")
+	})}
 	peer.Start(t)
 	x := exporter(t, peer.Options(fast))
-	err := x.ExportSpans(context.Background(), batch("a", 3))
-	require.Equal(t, codes.Unimplemented, status.Code(err), "%v", err)
-	require.EqualValues(t, 3, x.Stats().Failed)
+	begin := time.Now()
+	for range 20 {
+		err := x.ExportSpans(context.Background(), batch("a", 3))
+		require.Equal(t, codes.Unimplemented, status.Code(err), "%v", err)
+	}
+	require.LessOrEqual(t, opened.Load(), 2+int32(time.Since(begin)/time.Second), "exports try STEF once a second")
+	require.EqualValues(t, 20*3, x.Stats().Failed)
 }
 
 func TestWithoutFallback(t *testing.T) {

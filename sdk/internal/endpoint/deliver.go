@@ -252,8 +252,8 @@ func withoutSTEF(err error) bool {
 	return errors.As(err, &e) && (e.Kind == stefgrpc.KindUnimplemented || e.Kind == stefgrpc.KindIncompatible)
 }
 
-// Exports that begin within refusalGrace after a refusal do not try to open a stream. This
-// limits the attempts at a peer that refuses all streams.
+// An export does not try to open a stream within refusalGrace after a refusal. This limits the
+// attempts at a peer that refuses all streams.
 const refusalGrace = time.Second
 
 // outdated reports whether err is an old refusal: the peer refused streams before the export
@@ -295,13 +295,15 @@ func (s *Sender[B]) fallBack() {
 	}
 }
 
-// lastResort tries STEF immediately, for a batch that the peer does not accept by OTLP.
-// It reports whether a stream was opened.
+// lastResort tries STEF immediately, for a batch that the peer does not accept by OTLP. It does
+// not try again within refusalGrace. It reports whether a stream was opened.
 func (s *Sender[B]) lastResort(ctx context.Context) bool {
 	// Another export may have opened the stream since the request began. Then the session does
 	// not try to open one, and there is nothing to wait for.
-	if attempt := s.nextAttempt(); s.usingOTLP.Load() {
-		s.tryNow(ctx, attempt)
+	attempt := s.nextAttempt()
+	if last := s.inVain.Load(); s.usingOTLP.Load() && (last == nil || time.Since(*last) > refusalGrace) && s.tryNow(ctx, attempt) && s.usingOTLP.Load() {
+		now := time.Now()
+		s.inVain.Store(&now)
 	}
 	return !s.usingOTLP.Load()
 }

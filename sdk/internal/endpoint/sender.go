@@ -33,7 +33,8 @@ type Sender[B any] struct {
 	life context.Context
 	end  context.CancelCauseFunc
 
-	usingOTLP atomic.Bool // batches are sent by OTLP
+	usingOTLP atomic.Bool               // batches are sent by OTLP
+	inVain    atomic.Pointer[time.Time] // when lastResort last opened no stream
 	mu        sync.Mutex
 	otlp      *OTLP[B]      // created on first use
 	attempt   chan struct{} // closed after the next attempt to open a stream
