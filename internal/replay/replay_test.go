@@ -19,10 +19,12 @@ import (
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/pdata/ptrace"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/otelstef/stef/internal/fixtures"
 	"github.com/otelstef/stef/internal/otlpfile"
@@ -187,6 +189,13 @@ func TestOTLPRetries(t *testing.T) {
 	for _, answer := range []error{status.Error(codes.Internal, "bug"), status.Error(codes.InvalidArgument, reset)} {
 		require.ErrorIs(t, f(answer), answer)
 	}
+
+	const delay = 400 * time.Millisecond // longer than the first wait
+	later, err := status.New(codes.Unavailable, "later").WithDetails(&errdetails.RetryInfo{RetryDelay: durationpb.New(delay)})
+	require.NoError(t, err)
+	begin := time.Now()
+	require.NoError(t, f(later.Err()))
+	require.GreaterOrEqual(t, time.Since(begin), delay, "the endpoint asked for this delay")
 }
 
 // If a send never succeeds, the replay ends with the reason.

@@ -273,7 +273,7 @@ func stefSender(client *stefgrpc.Client, d *anysignal.Descriptor, compression st
 }
 
 // DefaultRetries is the default of Sender.Retries. The delays between retries
-// double, from 100 ms to 6.4 s.
+// double, from 100 ms to 6.4 s, unless the endpoint asks for a longer delay.
 const DefaultRetries = 7
 
 const firstWait = 100 * time.Millisecond
@@ -310,9 +310,14 @@ func (s *Sender) retry(ctx context.Context, send func() (again bool, err error))
 		if err == nil || !again || try == s.Retries || ctx.Err() != nil || s.final(err) {
 			return err
 		}
-		s.waiting(fmt.Errorf("not accepted yet: %w", err))
+		asked := ""
+		pause := max(wait, stefgrpc.FromStatus(err).RetryDelay)
+		if pause > wait {
+			asked = fmt.Sprintf(", the endpoint asks for a wait of %v", pause)
+		}
+		s.waiting(fmt.Errorf("not accepted yet%s: %w", asked, err))
 		select {
-		case <-time.After(wait):
+		case <-time.After(pause):
 			wait *= 2
 		case <-ctx.Done():
 			return err
