@@ -36,6 +36,7 @@ import (
 	"github.com/otelstef/stef/internal/otlpfile"
 	"github.com/otelstef/stef/internal/replay"
 	stef "github.com/otelstef/stef/stef-go"
+	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
 )
 
 var replayCommand = &command{
@@ -282,6 +283,13 @@ func (c *replayer) sendError(err error, names []string, sent replay.Counts) erro
 	sending := errors.As(err, &at)
 	if sending {
 		err = at.Err
+	}
+	if bad := (*stefgrpc.BatchError)(nil); sending && errors.As(err, &bad) { // the fault is in the file, not at the endpoint
+		others := ""
+		if bad.Delivered {
+			others = "; the other items of the batch arrived"
+		}
+		return &file.ContentError{Name: names[at.Source], Err: fmt.Errorf("batch %d: %w%s; the replay ends here; stef convert --skip omits such items", at.Batch, bad.Err, others)}
 	}
 	err = c.plainly(err)
 	switch {

@@ -34,6 +34,7 @@ import (
 	"github.com/otelstef/stef/cmd/stef/internal/cli"
 	"github.com/otelstef/stef/internal/otlpfile"
 	"github.com/otelstef/stef/internal/replay"
+	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/otelstef"
 	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
 )
@@ -458,4 +459,21 @@ func TestReplayRejected(t *testing.T) {
 		require.Contains(t, stderr, "sent 6 items in 2 batches")
 		require.True(t, strings.HasSuffix(stderr, "\nthe endpoint permanently rejected 2 of them\n"), stderr)
 	}
+}
+
+// An item that STEF cannot hold is an error of the file. The error does not say that no batch was
+// accepted, because the other items of the batch arrive.
+func TestReplayUnencodable(t *testing.T) {
+	dir := t.TempDir()
+	in, out := filepath.Join(dir, "spans.json"), filepath.Join(dir, "rec-{signal}.stef")
+	many := strings.Repeat(`{"key":"k"},`, stef.MaxPairs) + `{"key":"k"}`
+	require.NoError(t, os.WriteFile(in, []byte(`{"resourceSpans":[{"scopeSpans":[{"spans":[{"name":"a"},{"name":"b","attributes":[`+many+`]}]}]}]}`), 0o666))
+	address, interrupt, wait := recording(t, out)
+	code, _, stderr := run(nil, "replay", "--rate", "max", "--protocol", "stef", "--endpoint", address, in)
+	require.Equal(t, cli.ExitData, code, stderr)
+	require.True(t, strings.HasPrefix(stderr, "stef replay: "+in+": batch 1: 1 item was not written"), stderr)
+	require.True(t, strings.HasSuffix(stderr, "; the other items of the batch arrived; the replay ends here; stef convert --skip omits such items\n"), stderr)
+	require.True(t, interrupt.Deliver())
+	_, recorded := wait()
+	require.Contains(t, recorded, "1 span\n")
 }
