@@ -13,8 +13,11 @@ package stefauto
 
 import (
 	"context"
+	"fmt"
+	"os"
 
 	"go.opentelemetry.io/contrib/exporters/autoexport"
+	"go.opentelemetry.io/otel"
 	sdklog "go.opentelemetry.io/otel/sdk/log"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
@@ -42,14 +45,14 @@ func init() {
 		if err != nil {
 			return nil, err
 		}
-		return sdkmetric.NewPeriodicReader(x), nil
+		return reader(x), nil
 	})
 	autoexport.RegisterMetricReader(Files, func(context.Context) (sdkmetric.Reader, error) {
 		x, err := stefmetric.NewFile("")
 		if err != nil {
 			return nil, err
 		}
-		return sdkmetric.NewPeriodicReader(x), nil
+		return reader(x), nil
 	})
 	autoexport.RegisterLogExporter(Endpoint, func(ctx context.Context) (sdklog.Exporter, error) {
 		return exporter[sdklog.Exporter](steflog.New(ctx))
@@ -57,6 +60,20 @@ func init() {
 	autoexport.RegisterLogExporter(Files, func(context.Context) (sdklog.Exporter, error) {
 		return exporter[sdklog.Exporter](steflog.NewFile(""))
 	})
+}
+
+// producers is the variable of autoexport that names further sources of metrics, such as the
+// metrics of a Prometheus client.
+const producers = "OTEL_METRICS_PRODUCERS"
+
+// reader returns a reader that exports to x. Autoexport does not pass the producers of its variable
+// to registered exporters, so reader reports that their metrics are missing.
+func reader(x sdkmetric.Exporter) sdkmetric.Reader {
+	if v := os.Getenv(producers); v != "" && v != "none" {
+		otel.Handle(fmt.Errorf("stef: %s is %q and is ignored, so metrics of these producers are not exported: pass the producers in the program, "+
+			"to sdkmetric.NewPeriodicReader with a stefmetric exporter and sdkmetric.WithProducer", producers, v))
+	}
+	return sdkmetric.NewPeriodicReader(x)
 }
 
 // exporter returns x, and nil with an error: a nil pointer in an interface is not nil.

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
 	"go.opentelemetry.io/contrib/exporters/autoexport"
+	"go.opentelemetry.io/otel"
 	sdklog "go.opentelemetry.io/otel/sdk/log"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
@@ -112,4 +113,27 @@ func TestInvalid(t *testing.T) {
 	logs, err := autoexport.NewLogExporter(context.Background())
 	require.Error(t, err)
 	require.True(t, logs == nil)
+}
+
+// TestProducers checks that ignored producers are reported: their metrics would be missing.
+func TestProducers(t *testing.T) {
+	var reported []error
+	before := otel.GetErrorHandler()
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { reported = append(reported, err) }))
+	t.Cleanup(func() { otel.SetErrorHandler(before) })
+	t.Setenv("OTEL_EXPORTER_STEF_FILE_DIRECTORY", t.TempDir())
+	for _, exporter := range []string{"stef", "stef_file"} {
+		t.Setenv("OTEL_METRICS_EXPORTER", exporter)
+		for value, reports := range map[string]int{"": 0, "none": 0, "prometheus": 1} {
+			reported = nil
+			t.Setenv("OTEL_METRICS_PRODUCERS", value)
+			reader, err := autoexport.NewMetricReader(context.Background())
+			require.NoError(t, err)
+			require.NoError(t, reader.Shutdown(context.Background()))
+			require.Len(t, reported, reports, "%v", reported)
+			for _, err := range reported {
+				require.ErrorContains(t, err, `OTEL_METRICS_PRODUCERS is "prometheus" and is ignored`)
+			}
+		}
+	}
 }
