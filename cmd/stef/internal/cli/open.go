@@ -264,7 +264,7 @@ func (s *opened) blame(err error) error {
 // names the stef repair command that copies these frames.
 func (o *opener) repairable(err error) error {
 	var at *dynamic.Error
-	if !errors.As(err, &at) || at.Frame < 2 || !errors.Is(err, dynamic.ErrCorrupt) {
+	if !errors.As(err, &at) || at.Frame < 2 || !errors.Is(err, dynamic.ErrCorrupt) && !errors.As(err, new(*file.UnpackError)) {
 		return err
 	}
 	return fmt.Errorf("%w; stef repair%s copies the whole frames before it", err, o.repeated())

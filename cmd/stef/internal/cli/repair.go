@@ -96,7 +96,7 @@ func repair(env *Env, o *opener, inName, outName string, force bool) error {
 	if in.assumed() && whole.Damage != nil && whole.Frames == 0 && !whole.Cut && !whole.NoFrame {
 		return fmt.Errorf("%w; as no frame can be read, repair writes nothing", in.blame(whole.Damage))
 	}
-	if whole.Damage != nil && whole.Lost == 0 && !whole.Unended {
+	if whole.Damage != nil && whole.Lost == 0 && !whole.Unended && !whole.Broken {
 		return in.blame(fmt.Errorf("%w; the damage is in an earlier frame; repair cannot tell in which one, and writes nothing", whole.Damage))
 	}
 	if err := out.Commit(); err != nil {
@@ -187,6 +187,10 @@ func lossOf(in *file.Input, w *stream.Whole) string {
 		return fmt.Sprintf("%s; not copied: the %s bytes after them", whole, figure.Grouped(w.Lost))
 	case w.OverLimit:
 		return fmt.Sprintf("%s; not read: the %s bytes after them", whole, figure.Grouped(w.Lost))
+	case w.Broken && w.Lost == 0:
+		return whole + "; lost: what cannot be decompressed after them"
+	case w.Broken:
+		return fmt.Sprintf("%s; lost: the %s bytes after them, and what cannot be decompressed", whole, figure.Grouped(w.Lost))
 	case w.NoFrame:
 		return fmt.Sprintf("%s; lost: %s bytes after the last frame, which are not a frame", whole, figure.Grouped(w.Lost))
 	case w.Unended:

@@ -46,6 +46,45 @@ func TestRepairClaims(t *testing.T) {
 	}
 }
 
+// If the compression of a file is damaged, repair keeps the frames before the damage, which cat
+// prints, and stat reports on them.
+func TestRepairDamagedCompression(t *testing.T) {
+	stream, _ := mustRun(t, fixtures.Traces(), "convert", "--quiet", "--checksums", "-", "-")
+	var gz bytes.Buffer
+	g := gzip.NewWriter(&gz)
+	_, err := g.Write([]byte(stream))
+	require.NoError(t, err)
+	require.NoError(t, g.Close())
+	z, err := zstd.NewWriter(nil)
+	require.NoError(t, err)
+	packed := map[string][]byte{"gzip": gz.Bytes(), "zstd": z.EncodeAll([]byte(stream), nil)}
+	f := func(file []byte, all bool) {
+		t.Helper()
+		code, records, stderr := run(file, "cat", "-")
+		require.Equal(t, cli.ExitData, code)
+		require.Contains(t, stderr, "; stef repair copies the whole frames before it\n")
+		code, kept, stderr := run(file, "repair", "-", "-")
+		require.Equal(t, cli.ExitLost, code, stderr)
+		require.Contains(t, stderr, "what cannot be decompressed")
+		require.Equal(t, all, kept == stream)
+		require.True(t, strings.HasPrefix(stream, kept))
+		want, _ := mustRun(t, []byte(kept), "cat", "-")
+		require.NotEmpty(t, want)
+		require.Equal(t, want, records)
+		code, report, stderr := run(file, "stat", "-")
+		require.Equal(t, cli.ExitData, code, stderr)
+		require.Contains(t, report, "damaged      what cannot be decompressed is lost")
+	}
+	for _, file := range packed {
+		f(append(slices.Clone(file), make([]byte, 20)...), true) // a crash of the machine may leave zeros
+		changed := slices.Clone(file)
+		for i := range 8 {
+			changed[len(file)*4/5+i] ^= 0x55
+		}
+		f(changed, false)
+	}
+}
+
 // cat, repair and stat agree on whether a stream with a changed byte is damaged, also if only codes
 // of the compact form are damaged. cat can read everything that repair keeps.
 func TestRepairCodes(t *testing.T) {

@@ -333,7 +333,7 @@ func recoverable(o *Options, err error) error {
 		switch {
 		case errors.Is(err, io.ErrUnexpectedEOF):
 			return fmt.Errorf("%w; stef repair copies the whole frames before it, and stef convert --skip converts them", err)
-		case errors.Is(err, stef.ErrCorrupt):
+		case errors.Is(err, stef.ErrCorrupt), errors.As(err, new(*file.UnpackError)):
 			return fmt.Errorf("%w; stef repair copies the whole frames before it", err)
 		}
 	}

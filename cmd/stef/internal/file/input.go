@@ -124,7 +124,7 @@ func (in *Input) unpack() error {
 			return err
 		}
 		in.close = append(in.close, z.Close)
-		in.content = bufio.NewReaderSize(&unpacker{name: "zstd", r: z}, 64<<10)
+		in.content = bufio.NewReaderSize(&unpacker{name: "zstd", r: z, raw: &in.raw}, 64<<10)
 	case bytes.HasPrefix(head, gzipMagic):
 		in.Packed = "gzip"
 		z, err := gzip.NewReader(raw)
@@ -134,7 +134,7 @@ func (in *Input) unpack() error {
 			}
 			return fmt.Errorf("gzip: %w", err)
 		}
-		in.content = bufio.NewReaderSize(&unpacker{name: "gzip", r: z}, 64<<10)
+		in.content = bufio.NewReaderSize(&unpacker{name: "gzip", r: z, raw: &in.raw}, 64<<10)
 	case eachPacked(head):
 		in.Packed, in.Each = "zstd", true
 		z, err := newEachUnpacker(raw, in.Name)
@@ -142,7 +142,7 @@ func (in *Input) unpack() error {
 			return err
 		}
 		in.close = append(in.close, z.zstd.Close)
-		in.content = bufio.NewReaderSize(&unpacker{r: z}, 64<<10)
+		in.content = bufio.NewReaderSize(&unpacker{r: z, raw: &in.raw}, 64<<10)
 	case len(head) == 0:
 		in.content = raw
 	case bytes.HasPrefix(gzipMagic, head) && strings.HasSuffix(in.Name, ".gz"):
@@ -160,12 +160,20 @@ func cutInHeader(packed string) error {
 	return fmt.Errorf("%s: the file is cut inside its header, so nothing of it can be read: %w", packed, io.ErrUnexpectedEOF)
 }
 
+// UnpackError is the error of a decompressor: the file can be read, but its compression is damaged
+// or cut.
+type UnpackError struct{ error }
+
+// Unwrap returns the cause.
+func (e *UnpackError) Unwrap() error { return e.error }
+
 // unpacker adds the name of the compression to the errors of a decompressor. After its
 // first error, each Read returns this error again: a buffered reader above it can drop an
 // error that follows bytes.
 type unpacker struct {
 	name string // "" if the errors already name it
 	r    io.Reader
+	raw  *source
 	err  error
 }
 
@@ -179,6 +187,9 @@ func (u *unpacker) Read(b []byte) (int, error) {
 	}
 	if errors.Is(err, zstd.ErrUnknownDictionary) {
 		err = fmt.Errorf("%w: the file as a whole is compressed with a dictionary: decompress it first: zstd -dc -D DICTIONARY FILE | stef convert - OUT", err)
+	}
+	if err != nil && err != io.EOF && u.raw.err == nil {
+		err = &UnpackError{err}
 	}
 	u.err = err
 	return n, err

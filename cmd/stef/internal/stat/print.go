@@ -77,6 +77,8 @@ func (r *Report) overview(p *page) {
 		p.line("not read     the %s bytes from byte %d on: another stream", figure.Grouped(r.Whole.Lost), r.Size)
 	} else if r.Whole.Unended {
 		p.line("no end       the decompressed content ends after %s bytes, and the compression has no end: its writer was killed, or what followed is lost", figure.Grouped(r.Size))
+	} else if r.Whole.Broken {
+		p.line("damaged      what cannot be decompressed is lost, and %s bytes before it", figure.Grouped(r.Whole.Lost))
 	} else if r.Whole.Damage != nil && r.Source != "" { // Size is not an offset in the file
 		p.line("damaged      the last %s bytes of the file are lost", figure.Grouped(r.Whole.Lost))
 	} else if r.Whole.Damage != nil {

@@ -33,6 +33,9 @@ type Whole struct {
 	// Unended says that a compressed file ends after the whole frames, but that its compression
 	// has no end: a frame may be lost.
 	Unended bool
+	// Broken says that the compression of a compressed file is damaged. Lost does not count what
+	// cannot be decompressed.
+	Broken bool
 	// NoFrame says that the following bytes cannot be the beginning of a frame.
 	NoFrame bool
 	// Checksums says that every frame with records ends with a checksum.
@@ -91,7 +94,8 @@ func (c *Counter) End(damage error, tap *Tap) error {
 	c.Concatenated = tap.begins(c.Bytes)
 	c.NoFrame = tap.noFrame(c.Bytes)
 	size, err := tap.Size()
-	c.Damage, c.Lost, c.Cut = damage, size-c.Bytes, next > size && !c.NoFrame
+	c.Damage, c.Lost, c.Broken = damage, size-c.Bytes, tap.broken
+	c.Cut = next > size && !c.NoFrame && !c.Broken
 	c.Unended = tap.cut && c.Lost == 0
 	c.OverLimit = errors.Is(damage, dynamic.ErrReaderLimit) || errors.Is(damage, dynamic.ErrZstdDict)
 	return err

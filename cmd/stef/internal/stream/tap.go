@@ -10,6 +10,7 @@ import (
 	"io"
 	"math"
 
+	"github.com/otelstef/stef/cmd/stef/internal/file"
 	"github.com/otelstef/stef/stef-go/dynamic"
 )
 
@@ -22,6 +23,8 @@ type Tap struct {
 	// base is the offset of the first kept byte in the stream.
 	base int64
 	cut  bool // the source is compressed and was cut
+	// broken says that the source is compressed, and that its compression is damaged.
+	broken bool
 }
 
 // NewTap returns a tap that reads from src.
@@ -41,13 +44,16 @@ func (t *Tap) End() int64 { return t.base + int64(len(t.kept)) }
 var errLost = errors.New("the position of a frame does not match the bytes read")
 
 // Size reads the rest of the source without keeping it, and returns the total
-// number of bytes. A truncated compressed file is not an error.
+// number of bytes. A truncated or damaged compressed file is not an error.
 func (t *Tap) Size() (int64, error) {
 	n, err := io.Copy(io.Discard, t.src)
 	t.base += int64(len(t.kept)) + n
 	t.kept = nil
-	if errors.Is(err, io.ErrUnexpectedEOF) {
+	switch {
+	case errors.Is(err, io.ErrUnexpectedEOF):
 		t.cut, err = true, nil
+	case errors.As(err, new(*file.UnpackError)):
+		t.broken, err = true, nil
 	}
 	return t.base, err
 }
