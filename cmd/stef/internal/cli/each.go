@@ -128,6 +128,27 @@ func holds(name string, root *stream.Root) bool {
 	return err != nil || slices.Contains(found, root.Signal)
 }
 
+// anyHolds reports whether one of several files contains items of a root, or cannot be read. It
+// leaves out empty files.
+func anyHolds(o convert.Options, names []string, root *stream.Root) bool {
+	return slices.ContainsFunc(names, func(name string) bool {
+		in, err := file.Open(name, nil)
+		if err != nil {
+			return true
+		}
+		defer in.Close()
+		switch roots, err := o.RootsOf(in); {
+		case errors.Is(err, file.ErrEmpty):
+			return false
+		case err != nil:
+			return true
+		case len(roots) == 1:
+			return roots[0] == root
+		}
+		return holds(name, root)
+	})
+}
+
 // eachInput calls f for each of several inputs, up to the first error. It leaves out empty inputs
 // and prints their names. If there is only one input, or all are empty, it returns their error.
 func eachInput(env *Env, names []string, f func(name string) error) (err error) {

@@ -146,11 +146,12 @@ func (c *conversion) severalBySignal(env *Env, o convert.Options, inNames []stri
 			m.out.Discard()
 		}
 	}()
+	anySignal := o
 	for _, root := range stream.Roots() {
 		o.Root, o.RootFlag = root, ""
 		o.OutName = strings.ReplaceAll(outName, convert.SignalMark, root.Signal.String())
 		m, err := c.merge(env, o, inNames, o.OutName)
-		if errors.Is(err, convert.ErrOtherSignal) {
+		if errors.Is(err, convert.ErrOtherSignal) || errors.Is(err, convert.ErrUnsupported) && !anyHolds(anySignal, inNames, root) {
 			continue
 		}
 		if err != nil {

@@ -70,6 +70,30 @@ func TestSeveralInputsBySignal(t *testing.T) {
 	require.Regexp(t, `both.stef: stef, 240 frames, [0-9,]+ bytes, ratio [0-9.]+\n`, stderr)
 }
 
+// The reference schema has no logs. This is an error only if one of several inputs has logs.
+func TestSeveralInputsWithoutLogs(t *testing.T) {
+	dir := t.TempDir()
+	path := func(name string) string { return filepath.Join(dir, name) }
+	for name, content := range map[string]string{
+		"a.json": `{"resourceSpans":[{"scopeSpans":[{"spans":[{"name":"a"}]}]}]}`,
+		"b.json": `{"resourceMetrics":[{"scopeMetrics":[{"metrics":[{"name":"m","gauge":{"dataPoints":[{"asInt":"1"}]}}]}]}]}`,
+		"l.json": `{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"body":{"stringValue":"l"}}]}]}]}`,
+		"e.json": "",
+	} {
+		require.NoError(t, os.WriteFile(path(name), []byte(content), 0o666))
+	}
+	mustRun(t, nil, "convert", "--quiet", path("l.json"), path("l.stef"))
+	mustRun(t, nil, "convert", "--quiet", path("a.json"), path("a.stef"))
+	out := filepath.Join(t.TempDir(), "all-{signal}.stef")
+	mustRun(t, nil, "convert", "--schema", "reference", path("a.json"), path("b.json"), path("e.json"), path("a.stef"), out)
+	require.Equal(t, []string{"all-metrics.stef", "all-traces.stef"}, list(t, filepath.Dir(out)))
+	for _, logs := range []string{"l.json", "l.stef"} {
+		code, _, stderr := run(nil, "convert", "--force", "--schema", "reference", path("a.json"), path(logs), out)
+		require.Equal(t, cli.ExitUsage, code)
+		require.Contains(t, stderr, "there is no reference schema of logs: use --schema full\n")
+	}
+}
+
 // A conversion to a table counts the parts and the losses, as a conversion to a stream does.
 func TestTablesCountParts(t *testing.T) {
 	t.Parallel()
