@@ -13,7 +13,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
-	"github.com/otelstef/stef/internal/teltest/unfinished"
+	"github.com/otelstef/stef/internal/teltest/rawgrpc"
 	"github.com/otelstef/stef/stef-go/otelstef"
 	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
 )
@@ -54,7 +54,7 @@ func TestReceiveLimit(t *testing.T) {
 		hostile, err := net.Dial("tcp", listener.Addr().String())
 		require.NoError(t, err)
 		defer hostile.Close()
-		_ = unfinished.Begin(hostile, "/STEFDestination/Stream", 20, 48<<10) // sends 0.9 MiB, unless the server closes the connection
+		_ = rawgrpc.Begin(hostile, "/STEFDestination/Stream", 20, 48<<10) // sends 0.9 MiB, unless the server closes the connection
 		require.Eventually(t, func() bool { return limit.Bytes() <= most }, time.Minute, time.Millisecond)
 	}
 	require.Eventually(t, func() bool { return ended.Load() >= 3 }, time.Minute, time.Millisecond)

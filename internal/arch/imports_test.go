@@ -93,9 +93,8 @@ internal/teltest/alerts       -> collector testify
 internal/teltest/benchdata    ->
 internal/teltest/canon        -> pdata
 internal/teltest/injecting    -> collector otel zap
+internal/teltest/rawgrpc      -> xnet
 internal/teltest/randtel      -> pdata
-internal/teltest/compressed   -> xnet
-internal/teltest/unfinished   -> xnet
 internal/otlpfile             -> pdata zstd
 internal/replay               -> internal/otlpfile internal/signal internal/signal/anysignal stef-go stef-gogrpc stef-pdata pdata grpc
 internal/netfault             ->

@@ -27,8 +27,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/encoding/gzip"
 
-	"github.com/otelstef/stef/internal/teltest/compressed"
-	"github.com/otelstef/stef/internal/teltest/unfinished"
+	"github.com/otelstef/stef/internal/teltest/rawgrpc"
 	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/otelstef"
 	"github.com/otelstef/stef/stef-gogrpc/stefpb"
@@ -216,7 +215,7 @@ func compressedRequest(t testing.TB, encoding string, options ...zstd.EOption) [
 	_, err = w.Write(body)
 	require.NoError(t, err)
 	require.NoError(t, w.Close())
-	require.Less(t, message.Len(), compressed.MaxBytes)
+	require.Less(t, message.Len(), rawgrpc.MaxBytes)
 	return message.Bytes()
 }
 
@@ -231,7 +230,7 @@ func compressedRequests(t testing.TB, address, encoding string, message []byte) 
 				return
 			}
 			defer conn.Close()
-			compressed.Send(conn, "/opentelemetry.proto.collector.metrics.v1.MetricsService/Export", encoding, message, 100, 15*time.Second)
+			rawgrpc.Send(conn, "/opentelemetry.proto.collector.metrics.v1.MetricsService/Export", encoding, message, 100, 15*time.Second)
 		})
 	}
 	group.Wait()
@@ -279,7 +278,7 @@ func unfinishedMessages(t testing.TB, address string) {
 			return
 		}
 		defer conn.Close()
-		_ = unfinished.Begin(conn, "/STEFDestination/Stream", 1, 15<<20) // the Collector may close the connection
+		_ = rawgrpc.Begin(conn, "/STEFDestination/Stream", 1, 15<<20) // the Collector may close the connection
 	}
 }
 

@@ -30,7 +30,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/otelstef/stef/internal/signal"
-	"github.com/otelstef/stef/internal/teltest/compressed"
+	"github.com/otelstef/stef/internal/teltest/rawgrpc"
 )
 
 // textOf returns a point with a text of n bytes.
@@ -93,7 +93,7 @@ func compress(t testing.TB, name string, body []byte, options ...zstd.EOption) [
 	_, err := w.Write(body)
 	require.NoError(t, err)
 	require.NoError(t, w.Close())
-	require.Less(t, message.Len(), compressed.MaxBytes)
+	require.Less(t, message.Len(), rawgrpc.MaxBytes)
 	return message.Bytes()
 }
 
@@ -115,7 +115,7 @@ func sendCompressed(t testing.TB, r *rig, name string, message []byte, connectio
 		require.NoError(t, err)
 		defer conn.Close()
 		group.Go(func() {
-			n := compressed.Send(conn, "/"+signal.Metrics.OTLP.Service+"/Export", name, message, streams, 10*time.Minute)
+			n := rawgrpc.Send(conn, "/"+signal.Metrics.OTLP.Service+"/Export", name, message, streams, 10*time.Minute)
 			mu.Lock()
 			defer mu.Unlock()
 			answered += n

@@ -22,7 +22,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/otelstef/stef/internal/signal"
-	"github.com/otelstef/stef/internal/teltest/compressed"
+	"github.com/otelstef/stef/internal/teltest/rawgrpc"
 )
 
 // siege repeats an attack on streams of a receiver until the context ends.
@@ -70,7 +70,7 @@ func (a *siege) export(t testing.TB, r *rig, ctx context.Context) {
 		conn, err := net.Dial("tcp", r.address)
 		require.NoError(t, err)
 		stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
-		compressed.Send(conn, "/"+signal.Metrics.OTLP.Service+"/Export", a.compression, []byte(a.request), 20, time.Minute)
+		rawgrpc.Send(conn, "/"+signal.Metrics.OTLP.Service+"/Export", a.compression, []byte(a.request), 20, time.Minute)
 		stop()
 		_ = conn.Close()
 	}

@@ -20,7 +20,7 @@ import (
 	"google.golang.org/grpc/encoding/gzip"
 	"google.golang.org/grpc/status"
 
-	"github.com/otelstef/stef/internal/teltest/unfinished"
+	"github.com/otelstef/stef/internal/teltest/rawgrpc"
 )
 
 // TestUnfinishedMessages: with the default configuration, messages that clients begin and do
@@ -46,7 +46,7 @@ func TestUnfinishedMessages(t *testing.T) {
 				conn, err := tls.Dial("tcp", r.address, &tls.Config{RootCAs: pool, NextProtos: []string{"h2"}, MinVersion: tls.VersionTLS12})
 				require.NoError(t, err)
 				defer conn.Close()
-				_ = unfinished.Begin(conn, path, 1, 15*mib) // the receiver may close the connection
+				_ = rawgrpc.Begin(conn, path, 1, 15*mib) // the receiver may close the connection
 				largest = max(largest, r.shared.receiving.Bytes())
 			}
 		})

@@ -1,7 +1,7 @@
 // Copyright The Otel/STEF Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package unfinished
+package rawgrpc
 
 import (
 	"encoding/binary"
