@@ -12,7 +12,7 @@ import (
 	"github.com/otelstef/stef/internal/otlpfile"
 )
 
-// Lines of JSON become one protobuf message that is compressed with zstd.
+// Lines of JSON become one protobuf message.
 func Example() {
 	in := strings.NewReader(`{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"timeUnixNano":"7","severityText":"INFO"}]}]}]}
 {"resourceLogs":[{"scopeLogs":[{"logRecords":[{"timeUnixNano":"8"},{"timeUnixNano":"9"}]}]}]}
@@ -24,7 +24,7 @@ func Example() {
 	}
 	defer r.Close()
 	var out bytes.Buffer
-	w, err := otlpfile.NewWriter(&out, otlpfile.Proto, r.Signal(), otlpfile.WithCompression(otlpfile.CompressionOf("logs.otlp.zst")))
+	w, err := otlpfile.NewWriter(&out, otlpfile.Proto, r.Signal())
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -59,5 +59,5 @@ func Example() {
 	// Output:
 	// 1 records
 	// 2 records
-	// zstd otlp logs 3 <nil>
+	// none otlp logs 3 <nil>
 }

@@ -47,22 +47,12 @@ func Signals() []Signal { return []Signal{Metrics, Traces, Logs} }
 
 var signalNames = [...]string{"unknown", "metrics", "traces", "logs"}
 
-// String returns the name that ParseSignal accepts.
+// String returns the name: metrics, traces or logs.
 func (s Signal) String() string {
 	if int(s) < len(signalNames) {
 		return signalNames[s]
 	}
 	return fmt.Sprintf("Signal(%d)", uint8(s))
-}
-
-// ParseSignal returns the signal with a name: metrics, traces or logs.
-func ParseSignal(name string) (Signal, error) {
-	for s := Metrics; s <= Logs; s++ {
-		if name == s.String() {
-			return s, nil
-		}
-	}
-	return SignalUnknown, fmt.Errorf("otlpfile: %q is not a signal: use metrics, traces or logs", name)
 }
 
 // A Compression is the compression of a file.

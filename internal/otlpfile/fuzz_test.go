@@ -45,14 +45,9 @@ func FuzzOpen(f *testing.F) {
 		batch := smallest(f, signal)
 		for _, format := range formats {
 			for c := otlpfile.None; c <= otlpfile.Gzip; c++ {
-				var out bytes.Buffer
-				w, err := otlpfile.NewWriter(&out, format, signal, otlpfile.WithCompression(c))
-				require.NoError(f, err)
-				require.NoError(f, w.Write(batch))
-				require.NoError(f, w.Write(batch))
-				require.NoError(f, w.Close())
-				f.Add(out.Bytes(), uint8(format), uint8(signal))
-				f.Add(out.Bytes(), uint8(0), uint8(0))
+				file := compressed(f, c, write(f, format, signal, []otlpfile.Batch{batch, batch}))
+				f.Add(file, uint8(format), uint8(signal))
+				f.Add(file, uint8(0), uint8(0))
 			}
 		}
 	}

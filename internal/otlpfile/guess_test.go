@@ -4,6 +4,7 @@
 package otlpfile_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -148,13 +149,7 @@ func TestGuessSignalOfShortHead(t *testing.T) {
 }
 
 func TestNames(t *testing.T) {
-	for s := otlpfile.Metrics; s <= otlpfile.Logs; s++ {
-		got, err := otlpfile.ParseSignal(s.String())
-		require.NoError(t, err)
-		require.Equal(t, s, got)
-	}
-	_, err := otlpfile.ParseSignal("profiles")
-	require.EqualError(t, err, `otlpfile: "profiles" is not a signal: use metrics, traces or logs`)
+	require.Equal(t, "[metrics traces logs]", fmt.Sprint(otlpfile.Signals()))
 	require.Equal(t, "otlp-parts otlp otlp-json Format(77) Signal(78) Compression(79)",
 		strings.Join([]string{otlpfile.Parts.String(), otlpfile.Proto.String(), otlpfile.JSON.String(), otlpfile.Format(77).String(), otlpfile.Signal(78).String(), otlpfile.Compression(79).String()}, " "))
 

@@ -5,64 +5,32 @@ package otlpfile
 
 import (
 	"bufio"
-	"compress/gzip"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"math"
-
-	"github.com/klauspost/compress/zstd"
 )
-
-// A WriterOption configures NewWriter.
-type WriterOption func(*Writer)
-
-// WithCompression compresses the file; the default is None. CompressionOf
-// returns the compression for a file name.
-func WithCompression(c Compression) WriterOption { return func(w *Writer) { w.compression = c } }
 
 // A Writer writes batches to a file. It is not safe for concurrent use.
 type Writer struct {
-	format      Format
-	signal      Signal
-	compression Compression
-
+	format Format
+	signal Signal
 	out    *bufio.Writer
-	packer io.WriteCloser // nil without compression
 	err    error
 }
 
 var errClosed = errors.New("otlpfile: the writer is closed")
 
 // NewWriter begins a file of a format and a signal.
-func NewWriter(w io.Writer, f Format, s Signal, opts ...WriterOption) (*Writer, error) {
-	wr := &Writer{format: f, signal: s}
-	for _, o := range opts {
-		o(wr)
-	}
+func NewWriter(w io.Writer, f Format, s Signal) (*Writer, error) {
 	if f == FormatUnknown || f > JSON {
 		return nil, fmt.Errorf("otlpfile: NewWriter: %w", ErrFormat)
 	}
 	if s == SignalUnknown || s > Logs {
 		return nil, fmt.Errorf("otlpfile: NewWriter: %w is not metrics, traces or logs", ErrSignal)
 	}
-	switch wr.compression {
-	case None:
-	case Zstd:
-		z, err := zstd.NewWriter(w, zstd.WithEncoderConcurrency(1))
-		if err != nil {
-			return nil, fmt.Errorf("otlpfile: %w", err)
-		}
-		wr.packer, w = z, z
-	case Gzip:
-		z := gzip.NewWriter(w)
-		wr.packer, w = z, z
-	default:
-		return nil, fmt.Errorf("otlpfile: NewWriter: unknown compression %s", wr.compression)
-	}
-	wr.out = bufio.NewWriterSize(w, 64<<10)
-	return wr, nil
+	return &Writer{format: f, signal: s, out: bufio.NewWriterSize(w, 64<<10)}, nil
 }
 
 // Write appends a batch: a part, a line of JSON, or, in a file of one message, more
@@ -108,7 +76,7 @@ func (w *Writer) write(b Batch) error {
 	return err
 }
 
-// Flush passes the written content to the writer below, or to the compressor.
+// Flush passes the written content to the writer below.
 func (w *Writer) Flush() error {
 	if w.err == nil {
 		w.err = w.out.Flush()
@@ -116,8 +84,7 @@ func (w *Writer) Flush() error {
 	return w.err
 }
 
-// Close ends the file and its compression. It does not close the writer below.
-// A second Close does nothing.
+// Close ends the file. It does not close the writer below. A second Close does nothing.
 func (w *Writer) Close() error {
 	if errors.Is(w.err, errClosed) {
 		return nil
@@ -125,11 +92,6 @@ func (w *Writer) Close() error {
 	err := w.err
 	if err == nil {
 		err = w.out.Flush()
-	}
-	if w.packer != nil {
-		if e := w.packer.Close(); err == nil {
-			err = e
-		}
 	}
 	w.err = errClosed
 	if err != nil {
