@@ -239,7 +239,7 @@ func (f *follower[T]) list() []candidate {
 	for _, c := range found {
 		list = append(list, c)
 	}
-	slices.SortFunc(list, func(a, b candidate) int { return compare(a.key, b.key) })
+	slices.SortFunc(list, func(a, b candidate) int { return strings.Compare(a.key, b.key) })
 	return list
 }
 

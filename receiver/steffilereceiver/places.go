@@ -15,6 +15,7 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"go.opentelemetry.io/collector/extension/xextension/storage"
@@ -130,7 +131,7 @@ func (p *places) save(ctx context.Context, finished bool) error {
 		if list.key == keyFinished && !finished {
 			continue
 		}
-		slices.SortFunc(list.places, func(a, b *place) int { return compare(a.Key, b.Key) })
+		slices.SortFunc(list.places, func(a, b *place) int { return strings.Compare(a.Key, b.Key) })
 		b, err := json.Marshal(list.places)
 		if err != nil {
 			return err
@@ -140,16 +141,6 @@ func (p *places) save(ctx context.Context, finished bool) error {
 	err := p.client.Batch(ctx, operations...)
 	p.moved = p.moved && err != nil
 	return err
-}
-
-func compare(a, b string) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }
 
 // open returns the place of an open file. listed are the keys of all existing files.
@@ -181,7 +172,7 @@ func (p *places) open(file *os.File, key string, listed map[string]bool) (*place
 	}
 	// Sort the places by the number of bytes read, so that one pass over the file computes
 	// all digests. Use the last match: it is the place with the most bytes read.
-	slices.SortFunc(begins, func(a, b *place) int { return cmp.Or(cmp.Compare(a.Read, b.Read), compare(a.Key, b.Key)) })
+	slices.SortFunc(begins, func(a, b *place) int { return cmp.Or(cmp.Compare(a.Read, b.Read), strings.Compare(a.Key, b.Key)) })
 	var read digest
 	var found *place
 	for _, one := range begins {
