@@ -39,9 +39,9 @@ func (x *stefExporter[B]) senders() *senders {
 	return &senders{logger: x.settings.Logger, after: x.config.TimeoutConfig.Timeout}
 }
 
-// watch begins to watch a call of a sender. The returned function ends the watch.
+// watch begins to watch a call of a sender, unless s is nil. The returned function ends the watch.
 func (s *senders) watch(ctx context.Context) (end func() bool) {
-	if _, ok := ctx.Deadline(); ok {
+	if _, ok := ctx.Deadline(); ok || s == nil {
 		return func() bool { return true }
 	}
 	return time.AfterFunc(s.after, s.warn).Stop
@@ -56,27 +56,6 @@ func (s *senders) warn() {
 		"A shutdown of the Collector may have to wait for this sender. "+
 		"Set a timeout at the receiver if it has one, such as timeout of host_metrics and other scrapers, or a deadline at the OTLP client.",
 		zap.Duration("waits_for", s.after))
-}
-
-func watchTraces(next consumer.Traces, s *senders) consumer.Traces {
-	if s == nil {
-		return next
-	}
-	return watchedTraces{next, s}
-}
-
-func watchMetrics(next consumer.Metrics, s *senders) consumer.Metrics {
-	if s == nil {
-		return next
-	}
-	return watchedMetrics{next, s}
-}
-
-func watchLogs(next consumer.Logs, s *senders) consumer.Logs {
-	if s == nil {
-		return next
-	}
-	return watchedLogs{next, s}
 }
 
 type watchedTraces struct {
