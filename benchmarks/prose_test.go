@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/otelstef/stef/benchmarks/format"
-	"github.com/otelstef/stef/benchmarks/study"
+	"github.com/otelstef/stef/benchmarks/report"
 )
 
 // book is the pages whose sentences cite the report and the lists of runs.
@@ -92,7 +92,7 @@ type figures []map[string]string
 
 func table(t *testing.T, name string) figures {
 	t.Helper()
-	rows, err := study.ReadTable(published, name)
+	rows, err := report.ReadTable(published, name)
 	require.NoError(t, err)
 	return rows
 }

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -213,4 +215,29 @@ func (t *Table) WriteCSV(w io.Writer) error {
 	}
 	out.Flush()
 	return out.Error()
+}
+
+// ReadTable reads the CSV file of a table. Each row maps the names of columns to values.
+func ReadTable(folder, name string) ([]map[string]string, error) {
+	file, err := os.Open(filepath.Join(folder, name+".csv"))
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	all, err := csv.NewReader(file).ReadAll()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file.Name(), err)
+	}
+	if len(all) < 2 {
+		return nil, fmt.Errorf("%s has no rows", file.Name())
+	}
+	var rows []map[string]string
+	for _, cells := range all[1:] {
+		row := map[string]string{}
+		for i, cell := range cells {
+			row[all[0][i]] = cell
+		}
+		rows = append(rows, row)
+	}
+	return rows, nil
 }

@@ -9,9 +9,7 @@ package main
 
 import (
 	"cmp"
-	"encoding/csv"
 	"flag"
-	"fmt"
 	"log"
 	"os"
 	"path/filepath"
@@ -34,11 +32,11 @@ func main() {
 }
 
 func run(in, out, command string) error {
-	samples, err := read(filepath.Join(in, "samples.csv"))
+	samples, err := report.ReadTable(in, "samples")
 	if err != nil {
 		return err
 	}
-	faults, err := read(filepath.Join(in, "faults.csv"))
+	faults, err := report.ReadTable(in, "faults")
 	if err != nil {
 		return err
 	}
@@ -62,38 +60,14 @@ func run(in, out, command string) error {
 }
 
 // row is a line of a CSV file by column.
-type row map[string]string
+type row = map[string]string
 
-func (r row) number(column string) float64 {
+func number(r row, column string) float64 {
 	v, err := strconv.ParseFloat(r[column], 64)
 	if err != nil {
 		log.Fatalf("soak: column %s: %v", column, err)
 	}
 	return v
-}
-
-func read(path string) ([]row, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	lines, err := csv.NewReader(f).ReadAll()
-	if err != nil {
-		return nil, err
-	}
-	if len(lines) < 2 {
-		return nil, fmt.Errorf("soak: %s has no rows", filepath.Base(path))
-	}
-	rows := make([]row, 0, len(lines)-1)
-	for _, line := range lines[1:] {
-		r := row{}
-		for i, column := range lines[0] {
-			r[column] = line[i]
-		}
-		rows = append(rows, r)
-	}
-	return rows, nil
 }
 
 func figures(name, command, summary string) *report.Table {
@@ -115,7 +89,7 @@ func recoveries(name, command string, faults []row) *report.Table {
 		Columns: []report.Column{{Name: "fault"}, {Name: "times", Format: report.Whole}, {Name: "median", Format: seconds}, {Name: "longest", Format: seconds}}}
 	times := map[string][]float64{}
 	for _, f := range faults {
-		times[f["fault"]] = append(times[f["fault"]], f.number("recovered"))
+		times[f["fault"]] = append(times[f["fault"]], number(f, "recovered"))
 	}
 	names := make([]string, 0, len(times))
 	for name := range times {
@@ -162,9 +136,9 @@ func points(samples []row, process, column string) (all []report.Point) {
 	step := (len(own) + maxPoints - 1) / maxPoints
 	for ; len(own) > 0; own = own[min(step, len(own)):] {
 		largest := slices.MaxFunc(own[:min(step, len(own))], func(a, b row) int {
-			return cmp.Compare(a.number(column), b.number(column))
+			return cmp.Compare(number(a, column), number(b, column))
 		})
-		all = append(all, report.Point{X: largest.number("seconds") / 60, Y: largest.number(column)})
+		all = append(all, report.Point{X: number(largest, "seconds") / 60, Y: number(largest, column)})
 	}
 	return all
 }

@@ -4,6 +4,7 @@
 package study
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -350,7 +351,7 @@ func (f *Figures) senderRule() string {
 		if len(costs) == 0 {
 			continue
 		}
-		slices.SortStableFunc(costs, func(a, b AgeFigure) int { return cmpFloat(b.Ratio, a.Ratio) })
+		slices.SortStableFunc(costs, func(a, b AgeFigure) int { return cmp.Compare(b.Ratio, a.Ratio) })
 		var more []string
 		for _, a := range costs {
 			if a.Ratio > 1 {

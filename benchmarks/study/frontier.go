@@ -4,6 +4,7 @@
 package study
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -190,17 +191,7 @@ func (p FrontierPoint) beatenBy(points []FrontierPoint) string {
 	if len(best) == 0 {
 		return "none"
 	}
-	return slices.MinFunc(best, func(a, b FrontierPoint) int { return cmpFloat(a.Bytes*a.CPU, b.Bytes*b.CPU) }).Name
-}
-
-func cmpFloat(a, b float64) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
+	return slices.MinFunc(best, func(a, b FrontierPoint) int { return cmp.Compare(a.Bytes*a.CPU, b.Bytes*b.CPU) }).Name
 }
 
 // frontierChart has a line for each family, from its fastest to its slowest point.
@@ -216,7 +207,7 @@ func frontierChart(signal otlpfile.Signal, points []FrontierPoint) *report.Chart
 		chart.Series[i].Points = append(chart.Series[i].Points, report.Point{X: p.CPU, Y: p.Bytes, Label: pointName(p)})
 	}
 	for _, s := range chart.Series {
-		slices.SortFunc(s.Points, func(a, b report.Point) int { return cmpFloat(a.X, b.X) })
+		slices.SortFunc(s.Points, func(a, b report.Point) int { return cmp.Compare(a.X, b.X) })
 	}
 	return chart
 }

@@ -4,10 +4,7 @@
 package study
 
 import (
-	"encoding/csv"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -37,7 +34,7 @@ func Redraw(folder string) (*Redrawn, error) {
 	var f Figures
 	r := &Redrawn{Blocks: map[string]string{}, Charts: map[string]*report.Chart{}}
 	for name, title := range sizeTitles {
-		rows, err := ReadTable(folder, name)
+		rows, err := report.ReadTable(folder, name)
 		if err != nil {
 			return nil, err
 		}
@@ -47,7 +44,7 @@ func Redraw(folder string) (*Redrawn, error) {
 		r.Charts[name] = f.sizeChart(name, title)
 		r.Blocks[name] = f.sizeBlock(name) + picture(r.Charts[name])
 	}
-	rows, err := ReadTable(folder, "latency")
+	rows, err := report.ReadTable(folder, "latency")
 	if err != nil {
 		return nil, err
 	}
@@ -84,28 +81,6 @@ func (f *Figures) readLatencies(rows []map[string]string) error {
 		f.Runs = append(f.Runs, r)
 	}
 	return nil
-}
-
-// ReadTable reads a table of a report. Each row maps the names of columns to values.
-func ReadTable(folder, name string) ([]map[string]string, error) {
-	file, err := os.Open(filepath.Join(folder, name+".csv"))
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	all, err := csv.NewReader(file).ReadAll()
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", file.Name(), err)
-	}
-	var rows []map[string]string
-	for _, cells := range all[1:] {
-		row := map[string]string{}
-		for i, cell := range cells {
-			row[all[0][i]] = cell
-		}
-		rows = append(rows, row)
-	}
-	return rows, nil
 }
 
 // readSizes adds the rows of a table of sizes. The first row of a set is OTLP.
