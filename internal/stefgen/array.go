@@ -17,8 +17,7 @@ func (p *plan) printArray(pr *printer, t *schema.Type) {
 	// Set in init: an initial value would be a cycle if a type contains arrays of itself.
 	pr.P("// %sElem has the functions of %s that arrays call. It is set at start-up.", name, n)
 	pr.P("var %sElem stefrt.Elem[%s]", name, n)
-	pr.P("")
-	pr.P("func init() {")
+	pr.Decl("func init() {")
 	pr.P("%sElem = stefrt.Elem[%s]{", name, n)
 	pr.P("Init: (*%s).init, Clear: (*%s).clear, Reset: (*%s).Reset,\nCopyFrom: (*%s).%s, Equal: (*%s).Equal, MarkAll: (*%s).markAll,", n, n, n, n, p.copyMethod(elem), n, n)
 	if p.shared[elem.Name] {
@@ -30,19 +29,15 @@ func (p *plan) printArray(pr *printer, t *schema.Type) {
 	pr.P("}\n}")
 	for _, role := range []string{"Encoder", "Decoder"} {
 		recv := map[string]string{"Encoder": "e", "Decoder": "d"}[role]
-		pr.P("")
-		pr.P("type %sArray%s struct {\nlength stefrt.Length%s\nelem %s\n}", name, role, role, p.coder(elem, role))
-		pr.P("")
-		pr.P("func (%s *%sArray%s) register(b *stefrt.%sBuilder, name string) {", recv, name, role, role)
+		pr.Decl("type %sArray%s struct {\nlength stefrt.Length%s\nelem %s\n}", name, role, role, p.coder(elem, role))
+		pr.Decl("func (%s *%sArray%s) register(b *stefrt.%sBuilder, name string) {", recv, name, role, role)
 		pr.P("b.Array(name, &%s.length, %s)\n}", recv, p.register(elem, "[]", recv+".elem", role))
 	}
-	pr.P("")
-	pr.P("func (e *%sArrayEncoder) Encode(a *stefrt.Array[%s]) {", name, n)
+	pr.Decl("func (e *%sArrayEncoder) Encode(a *stefrt.Array[%s]) {", name, n)
 	pr.P("n := a.BeginEncode()")
 	pr.P("e.length.Encode(n)")
 	pr.P("for i := range n {\ne.elem.Encode(a.At(i))\n}\n}")
-	pr.P("")
-	pr.P("func (d *%sArrayDecoder) Decode(a *stefrt.Array[%s]) {", name, n)
+	pr.Decl("func (d *%sArrayDecoder) Decode(a *stefrt.Array[%s]) {", name, n)
 	if p.cyclic[key(t)] {
 		pr.P("if !stefrt.Enter(d.length.Alloc, &d.length) {\nreturn\n}")
 		pr.P("defer stefrt.Leave(d.length.Alloc)")

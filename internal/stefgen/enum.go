@@ -12,16 +12,14 @@ func (p *plan) printEnum(pr *printer, e *schema.Enum) {
 	if len(e.Values) == 0 {
 		return
 	}
-	pr.P("")
-	pr.P("// The values of %s.", e.Name)
+	pr.Decl("// The values of %s.", e.Name)
 	pr.P("const (")
 	for _, v := range e.Values {
 		pr.Doc(prefixed(e.Name, v.Name, v.Doc))
 		pr.P("%s%s %s = %d", e.Name, exported(v.Name), e.Name, v.Value)
 	}
 	pr.P(")")
-	pr.P("")
-	pr.P("// String returns the name of the value, or its number.")
+	pr.Decl("// String returns the name of the value, or its number.")
 	pr.P("func (v %s) String() string {", e.Name)
 	pr.P("switch v {")
 	seen := map[uint64]bool{}

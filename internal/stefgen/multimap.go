@@ -50,8 +50,7 @@ func (p *plan) printMultimap(pr *printer, m *schema.Multimap) {
 	pr.P("node stefrt.Node")
 	pr.P("pairs []*%sPair // all pairs up to the capacity are allocated", private(n))
 	pr.P("sent int // the number of pairs that was last written\n}")
-	pr.P("")
-	pr.P("type %sPair struct {", private(n))
+	pr.Decl("type %sPair struct {", private(n))
 	for _, part := range []part{k, v} {
 		pr.P("%s %s", part.priv, goType(part.t))
 		if part.ref() {
@@ -66,8 +65,7 @@ func (p *plan) printMultimap(pr *printer, m *schema.Multimap) {
 	if k.class == classScalar && v.t.Kind == schema.KindOneof {
 		p.printPairSetters(pr, n, k, v)
 	} else if k.class != classNode && v.class != classNode {
-		pr.P("")
-		pr.P("// Set sets pair i. It panics if i is not below Len.")
+		pr.Decl("// Set sets pair i. It panics if i is not below Len.")
 		pr.P("func (m *%s) Set(i int, key %s, value %s) {\nm.SetKey(i, key)\nm.SetValue(i, value)\n}", n, goType(k.t), goType(v.t))
 	}
 	p.printMultimapLookup(pr, n, k, v)
@@ -90,14 +88,11 @@ func partsOf(m *schema.Multimap) (key, value part) {
 }
 
 func (p *plan) printMultimapAccess(pr *printer, n string, k, v part) {
-	pr.P("")
-	pr.P("// New%s returns an empty value that is not part of a record.", n)
+	pr.Decl("// New%s returns an empty value that is not part of a record.", n)
 	pr.P("func New%s() *%s { return new(%s) }", n, n, n)
-	pr.P("")
-	pr.P("// Len returns the number of pairs. A nil multimap has none.")
+	pr.Decl("// Len returns the number of pairs. A nil multimap has none.")
 	pr.P("func (m *%s) Len() int {\nif m == nil {\nreturn 0\n}\nreturn len(m.pairs)\n}", n)
-	pr.P("")
-	pr.P("// SetLen sets the number of pairs to n. New pairs have initial keys and values.")
+	pr.Decl("// SetLen sets the number of pairs to n. New pairs have initial keys and values.")
 	pr.P("func (m *%s) SetLen(n int) {", n)
 	pr.P("old := len(m.pairs)")
 	pr.P("if n == old {\nreturn\n}\nstefrt.NotNegative(n)")
@@ -119,8 +114,7 @@ func (p *plan) printMultimapAccess(pr *printer, n string, k, v part) {
 	}
 	pr.P("}")
 	pr.P("if n > stef.MaxPairs {\nm.node.SetOversize(true)\n}\n}")
-	pr.P("")
-	pr.P("// grow sets the number of pairs to n. New pairs may have old contents.")
+	pr.Decl("// grow sets the number of pairs to n. New pairs may have old contents.")
 	pr.P("func (m *%s) grow(n int) {", n)
 	pr.P("if old := cap(m.pairs); n > old {")
 	pr.P("pairs := make([]*%sPair, max(n, 2*old))", private(n))
@@ -154,13 +148,11 @@ func (p *plan) printPart(pr *printer, n string, part part) {
 		pr.P("// %s returns the %s of pair i. It panics if i is not below Len.", part.name, part.priv)
 	}
 	pr.P("func (m *%s) %s(i int) %s { return m.pairs[i].%s }", n, part.name, goType(part.t), part.priv)
-	pr.P("")
-	pr.P("// Set%s sets the %s of pair i. It panics if i is not below Len.", part.name, part.priv)
+	pr.Decl("// Set%s sets the %s of pair i. It panics if i is not below Len.", part.name, part.priv)
 	x := "p." + part.priv
 	if part.ref() {
 		pr.P("func (m *%s) Set%s(i int, %s string) { m.Set%sRef(i, %s, 0) }", n, part.name, part.priv, part.name, part.priv)
-		pr.P("")
-		pr.P("// Set%sRef is Set%s with the reference to the text in the writer's dictionary, or 0.", part.name, part.name)
+		pr.Decl("// Set%sRef is Set%s with the reference to the text in the writer's dictionary, or 0.", part.name, part.name)
 		pr.P("func (m *%s) Set%sRef(i int, %s string, ref stef.TextRef) {", n, part.name, part.priv)
 		pr.P("p := m.pairs[i]")
 		pr.P("if codec.SameText(%s, %sRef, %s, ref) {\nif ref != 0 {\n%sRef = ref\n}\nreturn\n}", x, x, part.priv, x)
@@ -179,8 +171,7 @@ func (p *plan) printPairSetters(pr *printer, n string, k, v part) {
 		if f.class == classNode {
 			continue
 		}
-		pr.P("")
-		pr.P("// Set%s sets pair i to a key and a value. It panics if i is not below Len.", f.name)
+		pr.Decl("// Set%s sets pair i to a key and a value. It panics if i is not below Len.", f.name)
 		pr.P("func (m *%s) Set%s(i int, key %s, value %s) {", n, f.name, goType(k.t), goType(f.t))
 		pr.P("m.SetKey(i, key)\nm.pairs[i].value.Set%s(value)\n}", f.name)
 		if inDict(f.t) && k.ref() {
@@ -192,8 +183,7 @@ func (p *plan) printPairSetters(pr *printer, n string, k, v part) {
 // printTextSetter prints the setter that replaces all pairs. The keys are text, and the values
 // are the text choice f.
 func (p *plan) printTextSetter(pr *printer, n string, f *field) {
-	pr.P("")
-	pr.P("// Set%ss replaces all pairs. keys and values must have equal lengths. Pass references", f.name)
+	pr.Decl("// Set%ss replaces all pairs. keys and values must have equal lengths. Pass references", f.name)
 	pr.P("// of the writer's dictionaries to skip lookups, otherwise 0. Without references use Set%s.", f.name)
 	pr.P("func (m *%s) Set%ss(keys, values []stef.Text) {", n, f.name)
 	pr.P("m.SetLen(len(keys))")
@@ -206,16 +196,12 @@ func (p *plan) printTextSetter(pr *printer, n string, f *field) {
 func (p *plan) printMultimapCommon(pr *printer, m *schema.Multimap, k, v part) {
 	n := m.Name
 	parts := []part{k, v}
-	pr.P("")
-	pr.P("func (m *%s) init(parent *stefrt.Node, bit uint64) { m.node.Init(parent, bit) }", n)
-	pr.P("")
-	pr.P("// clear removes all pairs without marks.")
+	pr.Decl("func (m *%s) init(parent *stefrt.Node, bit uint64) { m.node.Init(parent, bit) }", n)
+	pr.Decl("// clear removes all pairs without marks.")
 	pr.P("func (m *%s) clear() {\nm.node.SetModified(0)\nm.pairs, m.sent = m.pairs[:0], 0\n}", n)
-	pr.P("")
-	pr.P("// Reset removes all pairs.")
+	pr.Decl("// Reset removes all pairs.")
 	pr.P("func (m *%s) Reset() { m.SetLen(0) }", n)
-	pr.P("")
-	pr.P("// CopyFrom replaces the pairs of m by copies of those of src.%s", p.sharedKept(multimapType(m)))
+	pr.Decl("// CopyFrom replaces the pairs of m by copies of those of src.%s", p.sharedKept(multimapType(m)))
 	p.printCopyFrom(pr, multimapType(m), "m")
 	pr.P("m.SetLen(len(src.pairs))")
 	pr.P("for i, p := range src.pairs {")
@@ -227,8 +213,7 @@ func (p *plan) printMultimapCommon(pr *printer, m *schema.Multimap, k, v part) {
 		}
 	}
 	pr.P("}\n}")
-	pr.P("")
-	pr.P("// Equal reports whether m and o have the same pairs in the same order; floats are")
+	pr.Decl("// Equal reports whether m and o have the same pairs in the same order; floats are")
 	pr.P("// compared bit by bit.")
 	pr.P("func (m *%s) Equal(o *%s) bool {", n, n)
 	pr.P("if len(m.pairs) != len(o.pairs) {\nreturn false\n}")
@@ -236,8 +221,7 @@ func (p *plan) printMultimapCommon(pr *printer, m *schema.Multimap, k, v part) {
 	pr.P("if %s || %s {\nreturn false\n}\n}", differParts(k), differParts(v))
 	pr.P("return true\n}")
 	p.printMultimapUnshare(pr, m)
-	pr.P("")
-	pr.P("// markAll marks all of m as changed.")
+	pr.Decl("// markAll marks all of m as changed.")
 	pr.P("func (m *%s) markAll(c *stefrt.Check) {", n)
 	pr.P("c.Saw(%q, len(m.pairs))", n)
 	pr.P("c.Mark(&m.node, stefrt.FullBit)")
@@ -278,14 +262,12 @@ func (p *plan) eachNodePart(pr *printer, parts []part, statement func(part part,
 
 func (p *plan) printMultimapShared(pr *printer, n string, k, v part) {
 	parts := []part{k, v}
-	pr.P("")
-	pr.P("// clean clears all marks in m.")
+	pr.Decl("// clean clears all marks in m.")
 	pr.P("func (m *%s) clean() {", n)
 	pr.P("m.node.SetModified(0)")
 	p.eachNodePart(pr, parts, func(part part, x string) string { return fmt.Sprintf("%s.%s()", x, method(part.t, "Clean")) })
 	pr.P("}")
-	pr.P("")
-	pr.P("// markDiff marks what differs from held, and reports whether anything does.")
+	pr.Decl("// markDiff marks what differs from held, and reports whether anything does.")
 	pr.P("func (m *%s) markDiff(held *%s) bool {", n, n)
 	pr.P("mask := uint64(0)")
 	pr.P("if len(m.pairs) != len(held.pairs) {\nmask = stefrt.FullBit\n}")
@@ -310,12 +292,10 @@ func (p *plan) printMultimapShared(pr *printer, n string, k, v part) {
 	pr.P("}")
 	pr.P("m.node.SetModified(mask)")
 	pr.P("return mask != 0\n}")
-	pr.P("")
-	pr.P("func (m *%s) hash(h *codec.Hash) {", n)
+	pr.Decl("func (m *%s) hash(h *codec.Hash) {", n)
 	pr.P("h.Uint64(uint64(len(m.pairs)))")
 	pr.P("for _, p := range m.pairs {\n%s\n%s\n}\n}", hash(k.t, "p.key"), hash(v.t, "p.value"))
-	pr.P("")
-	pr.P("// size returns the memory of m as a part of a dictionary entry.")
+	pr.Decl("// size returns the memory of m as a part of a dictionary entry.")
 	pr.P("func (m *%s) size() int {", n)
 	pr.P("n := stefrt.PairSize * len(m.pairs)")
 	exprs := ""
@@ -334,18 +314,15 @@ func (p *plan) printMultimapShared(pr *printer, n string, k, v part) {
 }
 
 func (p *plan) printMultimapCoder(pr *printer, n string, k, v part, role, recv string) {
-	pr.P("")
-	pr.P("type %s%s struct {\nhead stefrt.Multimap%s\nkey %s\nvalue %s\n}", private(n), role, role, p.coder(k.t, role), p.coder(v.t, role))
-	pr.P("")
-	pr.P("func (%s *%s%s) register(b *stefrt.%sBuilder, name string) {", recv, private(n), role, role)
+	pr.Decl("type %s%s struct {\nhead stefrt.Multimap%s\nkey %s\nvalue %s\n}", private(n), role, role, p.coder(k.t, role), p.coder(v.t, role))
+	pr.Decl("func (%s *%s%s) register(b *stefrt.%sBuilder, name string) {", recv, private(n), role, role)
 	pr.P("b.Multimap(name, &%s.head,\n%s,\n%s,\n)\n}", recv,
 		p.register(k.t, "key", recv+".key", role), p.register(v.t, "value", recv+".value", role))
 }
 
 func (p *plan) printMultimapEncoder(pr *printer, n string, k, v part) {
 	p.printMultimapCoder(pr, n, k, v, "Encoder", "e")
-	pr.P("")
-	pr.P("func (e *%sEncoder) Encode(m *%s) {", private(n), n)
+	pr.Decl("func (e *%sEncoder) Encode(m *%s) {", private(n), n)
 	pr.P("changed := m.node.Take()")
 	pr.P("pairs := m.pairs")
 	// An empty multimap is always sent in full.
@@ -367,8 +344,7 @@ func (p *plan) printMultimapEncoder(pr *printer, n string, k, v part) {
 
 func (p *plan) printMultimapDecoder(pr *printer, n string, k, v part) {
 	p.printMultimapCoder(pr, n, k, v, "Decoder", "d")
-	pr.P("")
-	pr.P("func (d *%sDecoder) Decode(m *%s) {", private(n), n)
+	pr.Decl("func (d *%sDecoder) Decode(m *%s) {", private(n), n)
 	if p.cyclic[n] {
 		pr.P("if !stefrt.Enter(d.head.Alloc, &d.head) {\nreturn\n}")
 		pr.P("defer stefrt.Leave(d.head.Alloc)")
@@ -384,8 +360,7 @@ func (p *plan) printMultimapDecoder(pr *printer, n string, k, v part) {
 	pr.P("m.node.SetModified(stefrt.FullBit)")
 	pr.P("if !d.resize(m, h) {\nreturn\n}")
 	pr.P("for _, p := range m.pairs {\n%s\n%s\n}\n}", k.decode(), v.decode())
-	pr.P("")
-	pr.P("// resize sets the number of pairs to that of the header, if it is within the limits.")
+	pr.Decl("// resize sets the number of pairs to that of the header, if it is within the limits.")
 	pr.P("func (d *%sDecoder) resize(m *%s, h uint64) bool {", private(n), n)
 	nodes := k.class == classNode || v.class == classNode
 	if nodes {

@@ -86,8 +86,7 @@ func (p *plan) printOneof(pr *printer, s *schema.Struct) {
 	}
 	pr.P("}")
 	if box {
-		pr.P("")
-		pr.P("// %sBox holds the choices that are not a number or text.", private(n))
+		pr.Decl("// %sBox holds the choices that are not a number or text.", private(n))
 		pr.P("type %sBox struct {", private(n))
 		for _, f := range fields {
 			if f.class != classScalar {
@@ -96,11 +95,9 @@ func (p *plan) printOneof(pr *printer, s *schema.Struct) {
 		}
 		pr.P("}")
 	}
-	pr.P("")
-	pr.P("// %sType is a choice of the oneof %s.", n, n)
+	pr.Decl("// %sType is a choice of the oneof %s.", n, n)
 	pr.P("type %sType uint8", n)
-	pr.P("")
-	pr.P("// The choices of %s.", n)
+	pr.Decl("// The choices of %s.", n)
 	pr.P("const (")
 	pr.P("// %sTypeNone means that there is no value.", n)
 	pr.P("%sTypeNone %sType = iota", n, n)
@@ -110,8 +107,7 @@ func (p *plan) printOneof(pr *printer, s *schema.Struct) {
 	}
 	pr.P(")")
 	p.printChoiceText(pr, n, fields)
-	pr.P("")
-	pr.P("// New%s returns an empty value that is not part of a record.", n)
+	pr.Decl("// New%s returns an empty value that is not part of a record.", n)
 	pr.P("func New%s() *%s { return stefrt.New((*%s).init) }", n, n, n)
 	p.printOneofAccess(pr, n, fields, box)
 	p.printOneofText(pr, n, fields)
@@ -119,8 +115,7 @@ func (p *plan) printOneof(pr *printer, s *schema.Struct) {
 }
 
 func (p *plan) printChoiceText(pr *printer, n string, fields []*field) {
-	pr.P("")
-	pr.P("// String returns the name of the choice: None, or the name in the schema.")
+	pr.Decl("// String returns the name of the choice: None, or the name in the schema.")
 	pr.P("func (t %sType) String() string {", n)
 	pr.P("switch t {")
 	pr.P("case %sTypeNone:\nreturn \"None\"", n)
@@ -154,12 +149,10 @@ func (p *plan) choicesOf(s *schema.Struct) []*field {
 }
 
 func (p *plan) printOneofAccess(pr *printer, n string, fields []*field, box bool) {
-	pr.P("")
-	pr.P("// Type returns the choice. The getters of the other choices return zero or nil. A nil")
+	pr.Decl("// Type returns the choice. The getters of the other choices return zero or nil. A nil")
 	pr.P("// value, such as the result of a search without a match, has no choice.")
 	pr.P("func (v *%s) Type() %sType {\nif v == nil {\nreturn %sTypeNone\n}\nreturn v.typ\n}", n, n, n)
-	pr.P("")
-	pr.P("// SetType sets the choice. A new choice has its initial value, an unknown one is set as None.")
+	pr.Decl("// SetType sets the choice. A new choice has its initial value, an unknown one is set as None.")
 	pr.P("func (v *%s) SetType(typ %sType) {", n, n)
 	last := n + "TypeNone"
 	for _, f := range fields {
@@ -174,8 +167,7 @@ func (p *plan) printOneofAccess(pr *printer, n string, fields []*field, box bool
 	p.printChoiceInit(pr, fields)
 	pr.P("}")
 	if box {
-		pr.P("")
-		pr.P("// open allocates the box.")
+		pr.Decl("// open allocates the box.")
 		pr.P("func (v *%s) open() {", n)
 		pr.P("if v.box != nil {\nreturn\n}")
 		pr.P("v.box = new(%sBox)", private(n))
@@ -233,17 +225,14 @@ func (p *plan) printChoice(pr *printer, n string, f *field) {
 	}
 	pr.P("if v == nil || v.typ != %s {\nreturn %s\n}\nreturn %s\n}", f.bit, otherwise, result)
 	if f.class == classNode {
-		pr.P("")
-		pr.P("// Set%s sets the choice to %s and returns its value, which keeps its content if %s is chosen already.", f.name, f.name, f.name)
+		pr.Decl("// Set%s sets the choice to %s and returns its value, which keeps its content if %s is chosen already.", f.name, f.name, f.name)
 		pr.P("func (v *%s) Set%s() %s {\nv.SetType(%s)\nreturn %s\n}", n, f.name, getterType(f.t), f.bit, view(f.t, "&"+slot(f, "v")))
 		return
 	}
-	pr.P("")
-	pr.P("// Set%s sets the value.", f.name)
+	pr.Decl("// Set%s sets the value.", f.name)
 	if inDict(f.t) {
 		pr.P("func (v *%s) Set%s(x string) { v.Set%sRef(x, 0) }", n, f.name, f.name)
-		pr.P("")
-		pr.P("// Set%sRef is Set%s with the reference to the text in the writer's dictionary, or 0.", f.name, f.name)
+		pr.Decl("// Set%sRef is Set%s with the reference to the text in the writer's dictionary, or 0.", f.name, f.name)
 		pr.P("func (v *%s) Set%sRef(x string, ref stef.TextRef) {", n, f.name)
 		pr.P("if v.typ == %s && codec.SameText(v.str, stef.TextRef(v.num), x, ref) {", f.bit)
 		pr.P("if ref != 0 {\nv.num = uint64(ref)\n}\nreturn\n}")
@@ -285,21 +274,17 @@ func eachChoice(pr *printer, on string, fields []*field, statement func(f *field
 
 func (p *plan) printOneofCommon(pr *printer, s *schema.Struct, fields []*field, num, str bool) {
 	n := s.Name
-	pr.P("")
-	pr.P("func (v *%s) init(parent *stefrt.Node, bit uint64) { v.node.Init(parent, bit) }", n)
-	pr.P("")
-	pr.P("// clear sets the initial value without marks.")
+	pr.Decl("func (v *%s) init(parent *stefrt.Node, bit uint64) { v.node.Init(parent, bit) }", n)
+	pr.Decl("// clear sets the initial value without marks.")
 	pr.P("func (v *%s) clear() {", n)
 	pr.P("v.node.SetModified(0)\nv.typ, v.sent = 0, 0")
 	if str {
 		pr.P(`v.str = ""`)
 	}
 	pr.P("}")
-	pr.P("")
-	pr.P("// Reset removes the value.")
+	pr.Decl("// Reset removes the value.")
 	pr.P("func (v *%s) Reset() { v.SetType(%sTypeNone) }", n, n)
-	pr.P("")
-	pr.P("// CopyFrom copies the value of src to v.%s", p.sharedKept(structType(s)))
+	pr.Decl("// CopyFrom copies the value of src to v.%s", p.sharedKept(structType(s)))
 	p.printCopyFrom(pr, structType(s), "v")
 	pr.P("switch src.typ {")
 	pr.P("case %sTypeNone:\nv.SetType(%sTypeNone)", n, n)
@@ -312,8 +297,7 @@ func (p *plan) printOneofCommon(pr *printer, s *schema.Struct, fields []*field, 
 		}
 	}
 	pr.P("}\n}")
-	pr.P("")
-	pr.P("// Equal reports whether v and o have the same value; floats are compared bit by bit.")
+	pr.Decl("// Equal reports whether v and o have the same value; floats are compared bit by bit.")
 	pr.P("func (v *%s) Equal(o *%s) bool {", n, n)
 	pr.P("if v.typ != o.typ {\nreturn false\n}")
 	eachChoice(pr, "v.typ", fields, func(f *field) string {
@@ -334,8 +318,7 @@ func (p *plan) printOneofCommon(pr *printer, s *schema.Struct, fields []*field, 
 		pr.P("return true\n}")
 	}
 	p.printOneofUnshare(pr, s, fields)
-	pr.P("")
-	pr.P("// markAll marks all of v as changed.")
+	pr.Decl("// markAll marks all of v as changed.")
 	pr.P("func (v *%s) markAll(c *stefrt.Check) {", n)
 	pr.P("c.Mark(&v.node, 1)")
 	eachChoice(pr, "v.typ", fields, func(f *field) string {
@@ -351,8 +334,7 @@ func (p *plan) printOneofCommon(pr *printer, s *schema.Struct, fields []*field, 
 }
 
 func (p *plan) printOneofShared(pr *printer, n string, fields []*field) {
-	pr.P("")
-	pr.P("// clean clears all marks in v.")
+	pr.Decl("// clean clears all marks in v.")
 	pr.P("func (v *%s) clean() {", n)
 	pr.P("v.node.SetModified(0)")
 	eachChoice(pr, "v.typ", fields, func(f *field) string {
@@ -362,8 +344,7 @@ func (p *plan) printOneofShared(pr *printer, n string, fields []*field) {
 		return ""
 	})
 	pr.P("}")
-	pr.P("")
-	pr.P("// markDiff marks what differs from held, and reports whether anything does.")
+	pr.Decl("// markDiff marks what differs from held, and reports whether anything does.")
 	pr.P("func (v *%s) markDiff(held *%s) bool {", n, n)
 	pr.P("if v.Equal(held) {\nv.node.SetModified(0)\nreturn false\n}")
 	pr.P("v.node.SetModified(1)")
@@ -375,8 +356,7 @@ func (p *plan) printOneofShared(pr *printer, n string, fields []*field) {
 		return ""
 	})
 	pr.P("return true\n}")
-	pr.P("")
-	pr.P("func (v *%s) hash(h *codec.Hash) {", n)
+	pr.Decl("func (v *%s) hash(h *codec.Hash) {", n)
 	pr.P("h.Uint64(uint64(v.typ))")
 	num, _, _ := slotsOf(fields)
 	eachChoice(pr, "v.typ", fields, func(f *field) string {
@@ -389,8 +369,7 @@ func (p *plan) printOneofShared(pr *printer, n string, fields []*field) {
 		pr.P("if v.typ != %sTypeNone {\nh.Uint64(v.num)\n}", n)
 	}
 	pr.P("}")
-	pr.P("")
-	pr.P("// size returns the memory of v as a part of a dictionary entry.")
+	pr.Decl("// size returns the memory of v as a part of a dictionary entry.")
 	pr.P("func (v *%s) size() int {", n)
 	eachChoice(pr, "v.typ", fields, func(f *field) string {
 		if expr := size(f.t, slot(f, "v")); expr != "" {
@@ -403,8 +382,7 @@ func (p *plan) printOneofShared(pr *printer, n string, fields []*field) {
 
 func (p *plan) printOneofEncoder(pr *printer, s *schema.Struct, fields []*field) {
 	p.printCoderType(pr, s, fields, "Encoder")
-	pr.P("")
-	pr.P("func (e *%sEncoder) Encode(v *%s) {", private(s.Name), s.Name)
+	pr.Decl("func (e *%sEncoder) Encode(v *%s) {", private(s.Name), s.Name)
 	pr.P("v.node.SetModified(0)")
 	pr.P("typ := v.typ")
 	pr.P("if uint64(typ) > e.head.Choices {\ntyp = %sTypeNone // the schema of the stream lacks the choice\n}", s.Name)
@@ -430,8 +408,7 @@ func fromSlotEncode(f *field) string {
 func (p *plan) printOneofDecoder(pr *printer, s *schema.Struct, fields []*field, box bool) {
 	p.printCoderType(pr, s, fields, "Decoder")
 	n := s.Name
-	pr.P("")
-	pr.P("func (d *%sDecoder) Decode(v *%s) {", private(n), n)
+	pr.Decl("func (d *%sDecoder) Decode(v *%s) {", private(n), n)
 	// With 255 choices the number has 9 bits, so it is compared before it becomes a Type.
 	pr.P("choice := d.head.Read(d.head.Width)")
 	pr.P("if choice > d.head.Choices {\nd.head.NoSuchChoice()\nreturn\n}")
@@ -463,8 +440,7 @@ func (p *plan) printOneofDecoder(pr *printer, s *schema.Struct, fields []*field,
 	})
 	pr.P("v.typ = typ\n}")
 	if box {
-		pr.P("")
-		pr.P("// open allocates the box of v, if the record is within its memory limit.")
+		pr.Decl("// open allocates the box of v, if the record is within its memory limit.")
 		pr.P("func (d *%sDecoder) open(v *%s) bool {", private(n), n)
 		pr.P("if v.box == nil {")
 		var choices []*schema.Type

@@ -30,6 +30,12 @@ func (p *printer) P(line string, args ...any) {
 	p.body.WriteByte('\n')
 }
 
+// Decl prints an empty line and the first line of a declaration.
+func (p *printer) Decl(line string, args ...any) {
+	p.P("")
+	p.P(line, args...)
+}
+
 // If prints a line if the condition holds.
 func (p *printer) If(condition bool, line string, args ...any) {
 	if condition {

@@ -14,31 +14,24 @@ import (
 // schema would be longer and would run at the start of every program.
 func (p *plan) printSchema(pr *printer) {
 	for _, r := range p.schema.Roots() {
-		pr.P("")
-		pr.P("// %sRoot returns the root struct of %s in the complete schema. It is shared: do not change it.", r.Name, r.Name)
+		pr.Decl("// %sRoot returns the root struct of %s in the complete schema. It is shared: do not change it.", r.Name, r.Name)
 		pr.P("func %sRoot() *schema.Struct { return parsedSchema().Root(%q) }", r.Name, r.Name)
 		_, types, _ := reached(p.plain.Root(r.Name))
-		pr.P("")
-		pr.P("// %sConstructors returns the constructors of the types of a %s record, for package steftest.", r.Name, r.Name)
+		pr.Decl("// %sConstructors returns the constructors of the types of a %s record, for package steftest.", r.Name, r.Name)
 		pr.P("func %sConstructors() []any {\nreturn []any{New%s}\n}", r.Name, strings.Join(types, ", New"))
 		if p.formed(r) {
-			pr.P("")
-			pr.P("// %sCompactRoot returns the root struct of %s with the fields of the compact form. It is", r.Name, r.Name)
+			pr.Decl("// %sCompactRoot returns the root struct of %s with the fields of the compact form. It is", r.Name, r.Name)
 			pr.P("// shared: do not change it.")
 			pr.P("func %sCompactRoot() *schema.Struct { return parsedForm().Root(%q) }", r.Name, r.Name)
 		}
 	}
-	pr.P("")
-	pr.P("var parsedSchema = sync.OnceValue(func() *schema.Schema { return idl.MustParse(%q, schemaText) })", p.options.Source)
-	pr.P("")
-	pr.P("// schemaText is the schema without comments, with one type per line.")
+	pr.Decl("var parsedSchema = sync.OnceValue(func() *schema.Schema { return idl.MustParse(%q, schemaText) })", p.options.Source)
+	pr.Decl("// schemaText is the schema without comments, with one type per line.")
 	pr.P("const schemaText = `%s`", bare(schema.Print(p.plain)))
 	if p.options.Form != nil {
-		pr.P("")
-		pr.P("var parsedForm = sync.OnceValue(func() *schema.Schema {")
+		pr.Decl("var parsedForm = sync.OnceValue(func() *schema.Schema {")
 		pr.P("return schema.Extend(parsedSchema(), idl.MustParse(%q, formText))\n})", p.options.Source)
-		pr.P("")
-		pr.P("// formText is the part of the schema that the compact form adds.")
+		pr.Decl("// formText is the part of the schema that the compact form adds.")
 		pr.P("const formText = `%s`", bare(schema.Print(p.options.Form)))
 	}
 }

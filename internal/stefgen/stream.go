@@ -43,8 +43,7 @@ func reached(r *schema.Struct) (structs []*schema.Struct, types, dicts []string)
 func (p *plan) printFields(pr *printer, r *schema.Struct) {
 	n := r.Name
 	structs, _, _ := reached(r)
-	pr.P("")
-	pr.P("// %sFields describes the schema of a stream of %s records: for each struct its", n, n)
+	pr.Decl("// %sFields describes the schema of a stream of %s records: for each struct its", n, n)
 	pr.P("// fields, as bits of Modified, for each oneof the last of its choices. It has 0")
 	pr.P("// for a type that the stream does not use.")
 	pr.P("type %sFields struct {", n)
@@ -58,8 +57,7 @@ func (p *plan) printFields(pr *printer, r *schema.Struct) {
 	}
 	pr.Fields(decls)
 	pr.P("}")
-	pr.P("")
-	pr.P("func (f *%sFields) set(counts *stefrt.FieldCounts) {", n)
+	pr.Decl("func (f *%sFields) set(counts *stefrt.FieldCounts) {", n)
 	for _, s := range structs {
 		if s.Oneof {
 			pr.P("f.%s = %sType(counts.Last(%q))", s.Name, s.Name, s.Name)
@@ -74,8 +72,7 @@ func (p *plan) printFields(pr *printer, r *schema.Struct) {
 func (p *plan) printDicts(pr *printer, r *schema.Struct) {
 	n := r.Name
 	_, _, dicts := reached(r)
-	pr.P("")
-	pr.P("// %sDicts are the dictionaries of text of a stream of %s records. Setters that", n, n)
+	pr.Decl("// %sDicts are the dictionaries of text of a stream of %s records. Setters that", n, n)
 	pr.P("// have a reference of one skip the lookup of the text. A dictionary that the schema of")
 	pr.P("// the stream does not use is nil: it has no references.")
 	pr.P("type %sDicts struct {", n)
@@ -85,8 +82,7 @@ func (p *plan) printDicts(pr *printer, r *schema.Struct) {
 	}
 	pr.Fields(decls)
 	pr.P("}")
-	pr.P("")
-	pr.P("func (d *%sDicts) set(b *stefrt.EncoderBuilder) {", n)
+	pr.Decl("func (d *%sDicts) set(b *stefrt.EncoderBuilder) {", n)
 	for _, d := range dicts {
 		pr.P("d.%s = b.TextDict(%q)", exported(d), d)
 	}

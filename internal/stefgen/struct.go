@@ -113,8 +113,7 @@ func (p *plan) printStruct(pr *printer, s *schema.Struct) {
 	}
 	pr.P("}")
 	if len(fields) > 0 {
-		pr.P("")
-		pr.P("// The fields of %s, as bits of Modified.", s.Name)
+		pr.Decl("// The fields of %s, as bits of Modified.", s.Name)
 		pr.P("const (")
 		for i, f := range fields {
 			if i == 0 {
@@ -125,8 +124,7 @@ func (p *plan) printStruct(pr *printer, s *schema.Struct) {
 		}
 		pr.P(")")
 	}
-	pr.P("")
-	pr.P("// New%s returns an initial value that is not part of a record.", s.Name)
+	pr.Decl("// New%s returns an initial value that is not part of a record.", s.Name)
 	pr.P("func New%s() *%s { return stefrt.New((*%s).init) }", s.Name, s.Name, s.Name)
 	for _, f := range fields {
 		p.printAccessors(pr, s, f)
@@ -170,8 +168,7 @@ func (p *plan) printAccessors(pr *printer, s *schema.Struct, f *field) {
 		p.printGetter(pr, s, f, getterType(f.t), f.ifPresent(value))
 	}
 	if f.present != "" {
-		pr.P("")
-		pr.P("// Has%s reports whether %s is present.", f.name, f.name)
+		pr.Decl("// Has%s reports whether %s is present.", f.name, f.name)
 		some := ""
 		if p.absent[s.Name] {
 			some = "s != nil && "
@@ -189,8 +186,7 @@ func (p *plan) printAccessors(pr *printer, s *schema.Struct, f *field) {
 		}
 	}
 	if f.present != "" {
-		pr.P("")
-		pr.P("// Unset%s makes %s absent.", f.name, f.name)
+		pr.Decl("// Unset%s makes %s absent.", f.name, f.name)
 		pr.P("func (s *%s) Unset%s() {", s.Name, f.name)
 		pr.P("if s.present&(%s) != 0 {\ns.node.Mark(%s)\ns.present &^= %s\n}\n}", f.present, f.bit, f.present)
 	}
@@ -237,15 +233,13 @@ func (p *plan) printSetter(pr *printer, s *schema.Struct, f *field) {
 	pr.P("func (s *%s) Set%s(v %s) {", s.Name, f.name, goType(f.t))
 	pr.P("if s.present&(%s) == 0 || %s {", f.present, condition)
 	pr.P("s.node.Mark(%s)\n%ss.present |= %s\n%s\n}\n}", f.bit, large(f.t, "s.node", "v"), f.present, assign(f.t, "s."+f.priv, "v"))
-	pr.P("")
-	pr.P("// SetOptional%s sets %s, or makes it absent if present is false.", f.name, f.name)
+	pr.Decl("// SetOptional%s sets %s, or makes it absent if present is false.", f.name, f.name)
 	pr.P("func (s *%s) SetOptional%s(v %s, present bool) {", s.Name, f.name, goType(f.t))
 	pr.P("if present {\ns.Set%s(v)\nreturn\n}\ns.Unset%s()\n}", f.name, f.name)
 }
 
 func (p *plan) printAdder(pr *printer, s *schema.Struct, f *field) {
-	pr.P("")
-	pr.P("// Add%s makes %s present, with the initial value if it was absent, and", f.name, f.name)
+	pr.Decl("// Add%s makes %s present, with the initial value if it was absent, and", f.name, f.name)
 	pr.P("// returns it. A present value keeps its content.")
 	pr.P("func (s *%s) Add%s() %s {", s.Name, f.name, getterType(f.t))
 	pr.P("if s.present&(%s) == 0 {", f.present)
@@ -268,8 +262,7 @@ func (p *plan) printSharedSetter(pr *printer, s *schema.Struct, f *field) {
 		add = fmt.Sprintf("if s.present&(%s) == 0 {\ns.node.Mark(%s)\ns.present |= %s\nif v == s.%s {\ns.node.SetLarge()\n}\n}\n",
 			f.present, f.bit, f.present, f.priv)
 	}
-	pr.P("")
-	pr.P("// Set%s sets %s to a value, which becomes shared; see package stef.", f.name, f.name)
+	pr.Decl("// Set%s sets %s to a value, which becomes shared; see package stef.", f.name, f.name)
 	pr.P("// Writers of different goroutines must not share a value: use one value for each.")
 	pr.P("func (s *%s) Set%s(v *%s) {", s.Name, f.name, f.t.Name)
 	pr.P("%sif v == s.%s {\nreturn\n}", add, f.priv)
@@ -280,8 +273,7 @@ func (p *plan) printSharedSetter(pr *printer, s *schema.Struct, f *field) {
 	}
 	pr.P("if %s {\ns.node.Unmark(%s)\n} else {\ns.node.Mark(%s)\n}", condition, f.bit, f.bit)
 	pr.P("s.%s = v\n}", f.priv)
-	pr.P("")
-	pr.P("// Edit%s returns %s for changes, as a copy if it is shared%s.", f.name, f.name, absent)
+	pr.Decl("// Edit%s returns %s for changes, as a copy if it is shared%s.", f.name, f.name, absent)
 	pr.P("func (s *%s) Edit%s() *%s {", s.Name, f.name, f.t.Name)
 	if f.present != "" {
 		pr.P("if s.present&(%s) == 0 {", f.present)

@@ -11,8 +11,7 @@ import (
 )
 
 func (p *plan) printCoderType(pr *printer, s *schema.Struct, fields []*field, role string) {
-	pr.P("")
-	pr.P("type %s%s struct {", private(s.Name), role)
+	pr.Decl("type %s%s struct {", private(s.Name), role)
 	kind := "Struct"
 	if s.Oneof {
 		kind = "Oneof"
@@ -52,11 +51,9 @@ func (p *plan) printStructEncoder(pr *printer, s *schema.Struct, fields []*field
 	name := private(s.Name) + "Encoder"
 	if s.Dict != "" {
 		p.printDictEncode(pr, s)
-		pr.P("")
-		pr.P("func (e *%s) encodeFields(s *%s) {", name, s.Name)
+		pr.Decl("func (e *%s) encodeFields(s *%s) {", name, s.Name)
 	} else {
-		pr.P("")
-		pr.P("func (e *%s) Encode(s *%s) {", name, s.Name)
+		pr.Decl("func (e *%s) Encode(s *%s) {", name, s.Name)
 	}
 	if len(fields) == 0 {
 		pr.P("s.node.SetModified(0)\n}")
@@ -93,8 +90,7 @@ func (p *plan) printStructEncoder(pr *printer, s *schema.Struct, fields []*field
 // is in the dictionary, and the full value if not.
 func (p *plan) printDictEncode(pr *printer, s *schema.Struct) {
 	n := s.Name
-	pr.P("")
-	pr.P("// Encode writes v, or a reference to an equal value written before, and")
+	pr.Decl("// Encode writes v, or a reference to an equal value written before, and")
 	pr.P("// returns the shared value that the reader then holds. held is the value that it")
 	pr.P("// held before, or nil if that is unknown.")
 	pr.P("func (e *%sEncoder) Encode(v, held *%s) *%s {", private(n), n, n)
@@ -141,8 +137,7 @@ func (p *plan) printStructDecoder(pr *printer, s *schema.Struct, fields []*field
 		pr.P("s.slot.KeepSize(size)")
 		pr.P("d.dict.Append(&d.head.BitsIn, s, size, owned)")
 		pr.P("return s\n}")
-		pr.P("")
-		pr.P("func (d *%s) decodeFields(s *%s) {", name, n)
+		pr.Decl("func (d *%s) decodeFields(s *%s) {", name, n)
 	} else {
 		pr.P("func (d *%s) Decode(s *%s) {", name, n)
 	}

@@ -11,21 +11,20 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// guarded prints a statement about a field. If the field is optional, the statement
+// guarded prints a statement about a field of the struct s. If the field is optional, the statement
 // runs only if the field is present.
-func guarded(pr *printer, f *field, recv, statement string) {
+func guarded(pr *printer, f *field, statement string) {
 	if f.present == "" {
 		pr.P("%s", statement)
 		return
 	}
-	pr.P("if %s.present&(%s) != 0 {\n%s\n}", recv, f.present, statement)
+	pr.P("if s.present&(%s) != 0 {\n%s\n}", f.present, statement)
 }
 
 // printStructCommon prints the methods of every struct.
 func (p *plan) printStructCommon(pr *printer, s *schema.Struct, fields []*field) {
 	name := s.Name
-	pr.P("")
-	pr.P("// Modified returns the fields that changed; see package stef.")
+	pr.Decl("// Modified returns the fields that changed; see package stef.")
 	pr.P("func (s *%s) Modified() uint64 { return s.node.Modified() }", name)
 
 	p.printStructInit(pr, s, fields)
@@ -37,8 +36,7 @@ func (p *plan) printStructCommon(pr *printer, s *schema.Struct, fields []*field)
 
 func (p *plan) printStructInit(pr *printer, s *schema.Struct, fields []*field) {
 	name := s.Name
-	pr.P("")
-	pr.P("func (s *%s) init(parent *stefrt.Node, bit uint64) {", name)
+	pr.Decl("func (s *%s) init(parent *stefrt.Node, bit uint64) {", name)
 	pr.P("s.node.Init(parent, bit)")
 	for _, f := range fields {
 		switch {
@@ -54,8 +52,7 @@ func (p *plan) printStructInit(pr *printer, s *schema.Struct, fields []*field) {
 // printStructClear prints the methods that set the initial value.
 func (p *plan) printStructClear(pr *printer, s *schema.Struct, fields []*field) {
 	name := s.Name
-	pr.P("")
-	pr.P("// clear sets the initial value without marks.")
+	pr.Decl("// clear sets the initial value without marks.")
 	pr.P("func (s *%s) clear() {", name)
 	pr.P("s.node.SetModified(0)")
 	if optionalMask(fields) != "0" {
@@ -85,17 +82,14 @@ func (p *plan) printStructClear(pr *printer, s *schema.Struct, fields []*field) 
 	}
 	pr.P("}")
 
-	pr.P("")
-	pr.P("var initial%s = New%s()", name, name)
-	pr.P("")
-	pr.P("// Reset sets the initial value.")
+	pr.Decl("var initial%s = New%s()", name, name)
+	pr.Decl("// Reset sets the initial value.")
 	pr.P("func (s *%s) Reset() { s.%s(initial%s) }", name, p.copyMethod(structType(s)), name)
 }
 
 func (p *plan) printStructCopy(pr *printer, s *schema.Struct, fields []*field) {
 	name := s.Name
-	pr.P("")
-	pr.P("// CopyFrom copies the value of src to s. Shared values are shared, not copied.")
+	pr.Decl("// CopyFrom copies the value of src to s. Shared values are shared, not copied.")
 	p.printCopyFrom(pr, structType(s), "s")
 	// In a zero value these pointers are nil. Check only one pointer, because init sets all of them.
 	if i := slices.IndexFunc(fields, func(f *field) bool { return f.class == classShared && f.present == "" }); i >= 0 {
@@ -109,8 +103,7 @@ func (p *plan) printStructCopy(pr *printer, s *schema.Struct, fields []*field) {
 	}
 	pr.P("}")
 
-	pr.P("")
-	pr.P("// Equal reports whether s and o have the same value; floats are compared bit by bit.")
+	pr.Decl("// Equal reports whether s and o have the same value; floats are compared bit by bit.")
 	pr.P("func (s *%s) Equal(o *%s) bool {", name, name)
 	p.printEqual(pr, fields)
 	pr.P("}")
@@ -118,8 +111,7 @@ func (p *plan) printStructCopy(pr *printer, s *schema.Struct, fields []*field) {
 
 func (p *plan) printStructMarkAll(pr *printer, s *schema.Struct, fields []*field) {
 	name := s.Name
-	pr.P("")
-	pr.P("// markAll marks all of s as changed.")
+	pr.Decl("// markAll marks all of s as changed.")
 	pr.P("func (s *%s) markAll(c *stefrt.Check) {", name)
 	mask := "0"
 	if n := len(fields); n > 0 {
@@ -138,9 +130,9 @@ func (p *plan) printStructMarkAll(pr *printer, s *schema.Struct, fields []*field
 	for _, f := range fields {
 		switch {
 		case hasText(f.t) && f.present != "":
-			guarded(pr, f, "s", fmt.Sprintf("c.Text += len(s.%s)", f.priv))
+			guarded(pr, f, fmt.Sprintf("c.Text += len(s.%s)", f.priv))
 		case f.class == classNode:
-			guarded(pr, f, "s", fmt.Sprintf("s.%s.%s(c)", f.priv, method(f.t, "MarkAll")))
+			guarded(pr, f, fmt.Sprintf("s.%s.%s(c)", f.priv, method(f.t, "MarkAll")))
 		case f.class == classShared:
 			in := "c.Shared"
 			if f.present != "" {
@@ -233,14 +225,13 @@ func equalTerm(f *field) string {
 
 // printStructShared prints the additional methods of parts of dictionary structs.
 func (p *plan) printStructShared(pr *printer, s *schema.Struct, fields []*field) {
-	pr.P("")
-	pr.P("// clean clears all marks in s.")
+	pr.Decl("// clean clears all marks in s.")
 	pr.P("func (s *%s) clean() {", s.Name)
 	pr.P("s.node.SetModified(0)")
 	for _, f := range fields {
 		switch f.class {
 		case classNode:
-			guarded(pr, f, "s", fmt.Sprintf("s.%s.%s()", f.priv, method(f.t, "Clean")))
+			guarded(pr, f, fmt.Sprintf("s.%s.%s()", f.priv, method(f.t, "Clean")))
 		case classShared:
 			pr.P("if !s.%s.node.Frozen() {\ns.%s.clean()\n}", f.priv, f.priv)
 		}
@@ -254,8 +245,7 @@ func (p *plan) printStructShared(pr *printer, s *schema.Struct, fields []*field)
 }
 
 func (p *plan) printStructDiff(pr *printer, s *schema.Struct, fields []*field) {
-	pr.P("")
-	pr.P("// markDiff marks what differs from held, and reports whether anything does.")
+	pr.Decl("// markDiff marks what differs from held, and reports whether anything does.")
 	pr.P("func (s *%s) markDiff(held *%s) bool {", s.Name, s.Name)
 	pr.P("var mask uint64")
 	for _, f := range fields {
@@ -289,18 +279,16 @@ func (p *plan) printStructDiff(pr *printer, s *schema.Struct, fields []*field) {
 
 // printStructHash prints the hash and the size of a dictionary entry.
 func (p *plan) printStructHash(pr *printer, s *schema.Struct, fields []*field) {
-	pr.P("")
-	pr.P("func (s *%s) hash(h *codec.Hash) {", s.Name)
+	pr.Decl("func (s *%s) hash(h *codec.Hash) {", s.Name)
 	if optionalMask(fields) != "0" {
 		pr.P("h.Uint64(s.present)")
 	}
 	for _, f := range fields {
-		guarded(pr, f, "s", hash(f.t, "s."+f.priv))
+		guarded(pr, f, hash(f.t, "s."+f.priv))
 	}
 	pr.P("}")
 
-	pr.P("")
-	pr.P("// size returns the memory of s as a dictionary entry or a part of one.")
+	pr.Decl("// size returns the memory of s as a dictionary entry or a part of one.")
 	pr.P("func (s *%s) size() int {", s.Name)
 	pr.If(s.Dict != "", "if n := s.slot.Size(); n != 0 {\nreturn n\n}")
 	numbers := 0
@@ -318,7 +306,7 @@ func (p *plan) printStructHash(pr *printer, s *schema.Struct, fields []*field) {
 	pr.P("n := %s", strings.Join(terms, " + "))
 	for _, f := range fields {
 		if expr := size(f.t, "s."+f.priv); expr != "" && f.present != "" {
-			guarded(pr, f, "s", "n += "+expr)
+			guarded(pr, f, "n += "+expr)
 		}
 	}
 	pr.P("return n\n}")
@@ -341,8 +329,7 @@ func (p *plan) printOptionalDiff(pr *printer, f *field, differ string) {
 // and share make a value shared, edit returns a copy of a shared value that can be changed.
 func (p *plan) printSharing(pr *printer, s *schema.Struct, fields []*field) {
 	copyMethod := p.copyMethod(structType(s))
-	pr.P("")
-	pr.P("// freeze makes s shared.")
+	pr.Decl("// freeze makes s shared.")
 	pr.P("func (s *%s) freeze() {", s.Name)
 	pr.P("s.clean()\ns.node.Freeze()")
 	for _, f := range fields {
@@ -351,8 +338,7 @@ func (p *plan) printSharing(pr *printer, s *schema.Struct, fields []*field) {
 		}
 	}
 	pr.P("}")
-	pr.P("")
-	pr.P("// share makes s shared and returns it, or returns a shared copy if s is part of a record.")
+	pr.Decl("// share makes s shared and returns it, or returns a shared copy if s is part of a record.")
 	pr.P("func (s *%s) share(user *stefrt.Node) *%s {", s.Name, s.Name)
 	pr.P("stefrt.NotNil(s == nil, %q)", s.Name)
 	pr.P("if s.node.Frozen() {\nuser.Inherit(&s.node)\nreturn s\n}")
@@ -360,8 +346,7 @@ func (p *plan) printSharing(pr *printer, s *schema.Struct, fields []*field) {
 	pr.P("if !s.node.Free() {\nv = New%s()\nv.%s(s)\n}", s.Name, copyMethod)
 	pr.P("user.Inherit(&v.node)")
 	pr.P("v.freeze()\nreturn v\n}")
-	pr.P("")
-	pr.P("// edit returns s, or a copy that is part of a record if s is shared.")
+	pr.Decl("// edit returns s, or a copy that is part of a record if s is shared.")
 	pr.P("func (s *%s) edit(parent *stefrt.Node, bit uint64) *%s {", s.Name, s.Name)
 	pr.P("if !s.node.Frozen() {\nreturn s\n}")
 	pr.P("v := New%s()\nv.%s(s)\nv.clean()\nv.node.Init(parent, bit)\nreturn v\n}", s.Name, copyMethod)

@@ -56,31 +56,27 @@ func printJSONOf(t *schema.Type, on, v, ref string) string {
 // printMarshal prints the methods for encoding/json. Without them, encoding/json would find no
 // exported fields.
 func printMarshal(pr *printer, receiver, typ string) {
-	pr.P("")
-	pr.P("// MarshalJSON returns %s for encoding/json, with the names of the schema.", receiver)
+	pr.Decl("// MarshalJSON returns %s for encoding/json, with the names of the schema.", receiver)
 	pr.P("func (%s *%s) MarshalJSON() ([]byte, error) { return stefrt.Marshal(%s.json) }", receiver, typ, receiver)
-	pr.P("")
-	pr.P("// UnmarshalJSON returns an error: the JSON of MarshalJSON cannot be read.")
+	pr.Decl("// UnmarshalJSON returns an error: the JSON of MarshalJSON cannot be read.")
 	pr.P("func (*%s) UnmarshalJSON([]byte) error { return stefrt.Unmarshal(%q) }", typ, typ)
 	pr.P("")
 }
 
 func (p *plan) printStructText(pr *printer, s *schema.Struct, fields []*field) {
-	pr.P("")
-	pr.P("// String returns s as JSON for human readers.")
+	pr.Decl("// String returns s as JSON for human readers.")
 	pr.P("func (s *%s) String() string { return stefrt.StringOf(s.json) }", s.Name)
 	printMarshal(pr, "s", s.Name)
 	pr.P("func (s *%s) json(j *stefrt.JSON) {", s.Name)
 	pr.P("j.Open('{')")
 	for _, f := range fields {
-		guarded(pr, f, "s", printJSONOf(f.t, fmt.Sprintf("j.Field(%q)", f.Name), "s."+f.priv, f.ref("s")))
+		guarded(pr, f, printJSONOf(f.t, fmt.Sprintf("j.Field(%q)", f.Name), "s."+f.priv, f.ref("s")))
 	}
 	pr.P("j.Close('}')\n}")
 }
 
 func (p *plan) printOneofText(pr *printer, n string, fields []*field) {
-	pr.P("")
-	pr.P("// String returns the value for human readers: text unchanged, bytes as base64,")
+	pr.Decl("// String returns the value for human readers: text unchanged, bytes as base64,")
 	pr.P("// composite values as JSON. It is empty without a value.")
 	pr.P("func (v *%s) String() string {", n)
 	pr.P("switch v.Type() {\ncase %sTypeNone:\nreturn \"\"", n)
@@ -120,8 +116,7 @@ func (p *plan) printOneofText(pr *printer, n string, fields []*field) {
 // printMultimapText prints a multimap as an object if its keys are text and differ,
 // otherwise as an array of pairs.
 func (p *plan) printMultimapText(pr *printer, n string, k, v part) {
-	pr.P("")
-	pr.P("// String returns m as JSON for human readers.")
+	pr.Decl("// String returns m as JSON for human readers.")
 	pr.P("func (m *%s) String() string { return stefrt.StringOf(m.json) }", n)
 	printMarshal(pr, "m", n)
 	pr.P("func (m *%s) json(j *stefrt.JSON) {", n)
@@ -141,8 +136,7 @@ func (p *plan) printMultimapLookup(pr *printer, n string, k, v part) {
 		result, ref = getterType(v.t), view(v.t, "&p."+v.priv)
 	}
 	if k.class == classScalar {
-		pr.P("")
-		pr.P("// All returns an iterator over the keys and values.")
+		pr.Decl("// All returns an iterator over the keys and values.")
 		pr.P("func (m *%s) All() iter.Seq2[%s, %s] {", n, goType(k.t), result)
 		pr.P("return func(yield func(%s, %s) bool) {", goType(k.t), result)
 		pr.P("if m == nil {\nreturn\n}")
@@ -156,22 +150,19 @@ func (p *plan) printMultimapLookup(pr *printer, n string, k, v part) {
 			}
 			pr.P("func (m *%s) Get(key %s) %s {\nif m == nil {\nreturn nil\n}", n, goType(k.t), result)
 			pr.P("for _, p := range m.pairs {\nif %s {\nreturn %s\n}\n}\nreturn nil\n}", same(k.t, "p.key", "key"), ref)
-			pr.P("")
-			pr.P("// Append adds a pair and returns its initial value. Pairs of the previous record remain until Reset.")
+			pr.Decl("// Append adds a pair and returns its initial value. Pairs of the previous record remain until Reset.")
 			pr.P("func (m *%s) Append(key %s) %s {", n, goType(k.t), result)
 			pr.P("i := len(m.pairs)\nm.SetLen(i + 1)\nm.SetKey(i, key)\nreturn m.Value(i)\n}")
 		} else {
 			pr.P("// Get returns the value of the first pair with that key, and whether there is one.")
 			pr.P("func (m *%s) Get(key %s) (value %s, ok bool) {\nif m == nil {\nreturn value, false\n}", n, goType(k.t), result)
 			pr.P("for _, p := range m.pairs {\nif %s {\nreturn p.value, true\n}\n}\nreturn value, false\n}", same(k.t, "p.key", "key"))
-			pr.P("")
-			pr.P("// Append adds a pair. Pairs of the previous record remain until Reset.")
+			pr.Decl("// Append adds a pair. Pairs of the previous record remain until Reset.")
 			pr.P("func (m *%s) Append(key %s, value %s) {", n, goType(k.t), result)
 			pr.P("i := len(m.pairs)\nm.SetLen(i + 1)\nm.Set(i, key, value)\n}")
 		}
 	}
-	pr.P("")
-	pr.P("// Delete deletes the pairs from i up to but not including j. Those after them are")
+	pr.Decl("// Delete deletes the pairs from i up to but not including j. Those after them are")
 	pr.P("// copied to the front.")
 	pr.P("func (m *%s) Delete(i, j int) {", n)
 	pr.P("_ = m.pairs[i:j]")

@@ -34,8 +34,7 @@ func (p *plan) printUnshare(pr *printer, t *schema.Type, recv string, body func(
 	if !holdsShared(t) {
 		return
 	}
-	pr.P("")
-	pr.P("// Unshare replaces the shared values in %s by copies, at any depth. See package stef.", recv)
+	pr.Decl("// Unshare replaces the shared values in %s by copies, at any depth. See package stef.", recv)
 	pr.P("func (%s *%s) Unshare() {", recv, t.Name)
 	pr.P("%s.node.RefuseShared()", recv)
 	body()
