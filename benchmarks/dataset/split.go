@@ -43,35 +43,22 @@ func cut(signal otlpfile.Signal, parts []otlpfile.Batch, n int, points bool) []o
 
 // Head returns the beginning of the set: about n metrics, spans or log records
 // in the same parts. The last part may be cut.
-func (s *Set) Head(n int) *Set {
-	head := &Set{Ref: s.Ref}
-	for _, part := range s.Parts {
-		if units := Units(part); units > n {
-			part = (&Set{Ref: s.Ref, Parts: []otlpfile.Batch{part}}).Batches(max(1, n))[0]
-		}
-		head.Parts = append(head.Parts, part)
-		head.Items += part.Items()
-		if n -= Units(part); n <= 0 {
-			break
-		}
-	}
-	return head
-}
+func (s *Set) Head(n int) *Set { return s.head(n, Units, false) }
 
-// HeadItems returns the first n data points, spans or log records of the set, in the
-// same parts. The last part may be cut.
-func (s *Set) HeadItems(n int) *Set {
+// HeadItems is like Head, but counts data points of metrics.
+func (s *Set) HeadItems(n int) *Set { return s.head(n, otlpfile.Batch.Items, true) }
+
+func (s *Set) head(n int, size func(otlpfile.Batch) int, points bool) *Set {
 	head := &Set{Ref: s.Ref}
 	for _, part := range s.Parts {
-		if n <= 0 {
-			break
+		if size(part) > n {
+			part = cut(s.Signal, []otlpfile.Batch{part}, max(1, n), points)[0]
 		}
-		if part.Items() > n {
-			part = cut(s.Signal, []otlpfile.Batch{part}, n, true)[0]
-		}
-		n -= part.Items()
 		head.Parts = append(head.Parts, part)
 		head.Items += part.Items()
+		if n -= size(part); n <= 0 {
+			break
+		}
 	}
 	return head
 }
@@ -84,16 +71,17 @@ type cutter struct {
 	count   int // number of items in the last batch
 }
 
-// next reserves space for one more item and reports whether this item begins a
-// batch.
-func (c *cutter) next() (fresh bool) {
+// take reserves space in the last batch for at most wanted items. It reports for how many, and
+// whether they begin a batch.
+func (c *cutter) take(wanted int) (n int, fresh bool) {
 	if len(c.batches) == 0 || c.count == c.most {
 		c.batches = append(c.batches, New(c.signal))
 		c.count = 0
 		fresh = true
 	}
-	c.count++
-	return fresh
+	n = min(wanted, c.most-c.count)
+	c.count += n
+	return n, fresh
 }
 
 func (c *cutter) last() otlpfile.Batch { return c.batches[len(c.batches)-1] }
@@ -101,16 +89,18 @@ func (c *cutter) last() otlpfile.Batch { return c.batches[len(c.batches)-1] }
 func (c *cutter) metrics(rm pmetric.ResourceMetrics) {
 	var resource pmetric.ResourceMetrics
 	var scope pmetric.ScopeMetrics
-	var add func(i int)
 	inResource := false
 	for _, sm := range rm.ScopeMetrics().All() {
 		inScope := false
 		for _, m := range sm.Metrics().All() {
-			inMetric := false
-			points, open := pointsOf(m)
-			for i := range max(points, 1) {
-				if (i == 0 || c.points) && c.next() {
-					inResource, inScope, inMetric = false, false, false
+			all := 1
+			if c.points {
+				all = max(1, otlpfile.Points(m))
+			}
+			for from := 0; from < all; {
+				n, fresh := c.take(all - from)
+				if fresh {
+					inResource, inScope = false, false
 				}
 				if !inResource {
 					resource = c.last().Metrics.ResourceMetrics().AppendEmpty()
@@ -123,67 +113,39 @@ func (c *cutter) metrics(rm pmetric.ResourceMetrics) {
 					scope.SetSchemaUrl(sm.SchemaUrl())
 				}
 				inResource, inScope = true, true
-				if !c.points {
-					m.CopyTo(scope.Metrics().AppendEmpty())
-					break
+				to := scope.Metrics().AppendEmpty()
+				m.CopyTo(to)
+				if n < all {
+					keepPoints(to, from, from+n)
 				}
-				if !inMetric {
-					to := scope.Metrics().AppendEmpty()
-					to.SetName(m.Name())
-					to.SetDescription(m.Description())
-					to.SetUnit(m.Unit())
-					m.Metadata().CopyTo(to.Metadata())
-					add = open(to)
-				}
-				inMetric = true
-				if i < points {
-					add(i)
-				}
+				from += n
 			}
 		}
 	}
 }
 
-// pointsOf returns the number of points of m, and the function open. open sets the type of another
-// metric to that of m, and returns the function add. add copies the i-th point of m to that metric.
-func pointsOf(m pmetric.Metric) (points int, open func(to pmetric.Metric) (add func(i int))) {
+// keepPoints removes all points of a metric before begin and from end on.
+func keepPoints(m pmetric.Metric, begin, end int) {
 	switch m.Type() {
 	case pmetric.MetricTypeGauge:
-		from := m.Gauge().DataPoints()
-		return from.Len(), func(to pmetric.Metric) func(i int) {
-			into := to.SetEmptyGauge().DataPoints()
-			return func(i int) { from.At(i).CopyTo(into.AppendEmpty()) }
-		}
+		keep(m.Gauge().DataPoints().RemoveIf, begin, end)
 	case pmetric.MetricTypeSum:
-		from := m.Sum().DataPoints()
-		return from.Len(), func(to pmetric.Metric) func(i int) {
-			sum := to.SetEmptySum()
-			sum.SetIsMonotonic(m.Sum().IsMonotonic())
-			sum.SetAggregationTemporality(m.Sum().AggregationTemporality())
-			return func(i int) { from.At(i).CopyTo(sum.DataPoints().AppendEmpty()) }
-		}
+		keep(m.Sum().DataPoints().RemoveIf, begin, end)
 	case pmetric.MetricTypeHistogram:
-		from := m.Histogram().DataPoints()
-		return from.Len(), func(to pmetric.Metric) func(i int) {
-			histogram := to.SetEmptyHistogram()
-			histogram.SetAggregationTemporality(m.Histogram().AggregationTemporality())
-			return func(i int) { from.At(i).CopyTo(histogram.DataPoints().AppendEmpty()) }
-		}
+		keep(m.Histogram().DataPoints().RemoveIf, begin, end)
 	case pmetric.MetricTypeExponentialHistogram:
-		from := m.ExponentialHistogram().DataPoints()
-		return from.Len(), func(to pmetric.Metric) func(i int) {
-			histogram := to.SetEmptyExponentialHistogram()
-			histogram.SetAggregationTemporality(m.ExponentialHistogram().AggregationTemporality())
-			return func(i int) { from.At(i).CopyTo(histogram.DataPoints().AppendEmpty()) }
-		}
+		keep(m.ExponentialHistogram().DataPoints().RemoveIf, begin, end)
 	case pmetric.MetricTypeSummary:
-		from := m.Summary().DataPoints()
-		return from.Len(), func(to pmetric.Metric) func(i int) {
-			into := to.SetEmptySummary().DataPoints()
-			return func(i int) { from.At(i).CopyTo(into.AppendEmpty()) }
-		}
+		keep(m.Summary().DataPoints().RemoveIf, begin, end)
 	}
-	return 0, func(pmetric.Metric) func(int) { return nil }
+}
+
+func keep[P any](removeIf func(func(P) bool), begin, end int) {
+	i := -1
+	removeIf(func(P) bool {
+		i++
+		return i < begin || i >= end
+	})
 }
 
 func (c *cutter) spans(rs ptrace.ResourceSpans) {
@@ -193,7 +155,7 @@ func (c *cutter) spans(rs ptrace.ResourceSpans) {
 	for _, ss := range rs.ScopeSpans().All() {
 		inScope := false
 		for _, span := range ss.Spans().All() {
-			if c.next() {
+			if _, fresh := c.take(1); fresh {
 				inResource, inScope = false, false
 			}
 			if !inResource {
@@ -219,7 +181,7 @@ func (c *cutter) logs(rl plog.ResourceLogs) {
 	for _, sl := range rl.ScopeLogs().All() {
 		inScope := false
 		for _, record := range sl.LogRecords().All() {
-			if c.next() {
+			if _, fresh := c.take(1); fresh {
 				inResource, inScope = false, false
 			}
 			if !inResource {

@@ -3,11 +3,7 @@
 
 package convert
 
-import (
-	"go.opentelemetry.io/collector/pdata/pmetric"
-
-	"github.com/otelstef/stef/internal/otlpfile"
-)
+import "github.com/otelstef/stef/internal/otlpfile"
 
 // emptyContainers counts the resources, scopes and metrics of a batch that have no items,
 // as encoders of streams do.
@@ -24,7 +20,7 @@ func emptyContainers(b otlpfile.Batch) (n uint64) {
 			for _, s := range r.ScopeMetrics().All() {
 				count(s.Metrics().Len())
 				for _, m := range s.Metrics().All() {
-					count(points(m))
+					count(otlpfile.Points(m))
 				}
 			}
 		}
@@ -44,21 +40,4 @@ func emptyContainers(b otlpfile.Batch) (n uint64) {
 		}
 	}
 	return n
-}
-
-// points returns the number of points of a metric.
-func points(m pmetric.Metric) int {
-	switch m.Type() {
-	case pmetric.MetricTypeGauge:
-		return m.Gauge().DataPoints().Len()
-	case pmetric.MetricTypeSum:
-		return m.Sum().DataPoints().Len()
-	case pmetric.MetricTypeHistogram:
-		return m.Histogram().DataPoints().Len()
-	case pmetric.MetricTypeExponentialHistogram:
-		return m.ExponentialHistogram().DataPoints().Len()
-	case pmetric.MetricTypeSummary:
-		return m.Summary().DataPoints().Len()
-	}
-	return 0
 }
