@@ -6,7 +6,6 @@ package stefgrpc
 import (
 	"fmt"
 	"math"
-	"runtime/debug"
 	"time"
 
 	"google.golang.org/grpc/grpclog"
@@ -271,10 +270,6 @@ var log = grpclog.Component("stef")
 func logPanic(s *ServerStream, value any, stack []byte) {
 	log.Errorf("handler of %s panicked: %v\n%s", s.Root().Name, value, stack)
 }
-
-// stackOfPanic returns the stack of the panic. The deferred function that recovers must call it,
-// because only the stack of this function includes the stack of the panic.
-func stackOfPanic() []byte { return debug.Stack() }
 
 func atLeast(option string, n, least int) error {
 	if n < least {

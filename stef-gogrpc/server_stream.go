@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -346,7 +347,7 @@ func (s *ServerStream) run() (err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			s.server.panics.Add(1)
-			s.server.config.onPanic(s, v, stackOfPanic())
+			s.server.config.onPanic(s, v, debug.Stack()) // only here does the stack include that of the panic
 			err = errPanicked
 		}
 	}()

@@ -31,8 +31,6 @@ func keyOfTrace(id [16]byte) uint64 {
 
 func keyOfText(s string) uint64 { return seedOf(s) }
 
-func score(seed, key uint64) uint64 { return mix(seed ^ key) }
-
 // mix is the finalizer of SplitMix64: each bit of x changes about half of the result's bits.
 func mix(x uint64) uint64 {
 	x += 0x9e3779b97f4a7c15
@@ -45,8 +43,8 @@ func mix(x uint64) uint64 {
 func choose(seeds []uint64, key uint64) int {
 	best, highest := -1, uint64(0)
 	for i, seed := range seeds {
-		if s := score(seed, key); best < 0 || s > highest {
-			best, highest = i, s
+		if score := mix(seed ^ key); best < 0 || score > highest {
+			best, highest = i, score
 		}
 	}
 	return best

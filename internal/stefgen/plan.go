@@ -86,7 +86,7 @@ func Generate(s *schema.Schema, options Options) ([]File, error) {
 	// add prints a file, or two files if a single file would be too long.
 	add := func(name string, print ...func(*printer)) error {
 		made, err := p.print(fileName(name), print)
-		if err == nil && len(print) == 2 && lines(made.Content) > maxLines {
+		if err == nil && len(print) == 2 && bytes.Count(made.Content, []byte{'\n'}) > maxLines {
 			var codec File
 			if codec, err = p.print(fileName(name+"Codec"), print[1:]); err == nil {
 				files = append(files, codec)
@@ -147,8 +147,6 @@ func Generate(s *schema.Schema, options Options) ([]File, error) {
 // maxLines is the number of lines above which the encoder and decoder of a type are
 // in a file of their own.
 const maxLines = 400
-
-func lines(b []byte) int { return bytes.Count(b, []byte{'\n'}) }
 
 func (p *plan) print(name string, parts []func(*printer)) (File, error) {
 	var pr printer

@@ -100,7 +100,7 @@ func (c *containers) fill(what string, dst *otelstef.Attributes, src *attribute.
 	own.begin()
 	err := own.take(text)
 	if err == nil {
-		err = own.set(dst, src)
+		err = own.attributes(dst, src.ToSlice())
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, err)

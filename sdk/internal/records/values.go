@@ -63,10 +63,6 @@ func (c *copier) attribute(dst *otelstef.Attributes, i int, kv *attribute.KeyVal
 	return nil
 }
 
-func (c *copier) set(dst *otelstef.Attributes, src *attribute.Set) error {
-	return c.attributes(dst, src.ToSlice())
-}
-
 // value is the common interface of attribute values and bodies of log records: a value
 // of type V, whose lists hold values of the same type.
 type value[V any] interface {

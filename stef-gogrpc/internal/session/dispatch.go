@@ -109,8 +109,8 @@ func (m *Machine) end(b *Batch, d Decision, out *Decisions) {
 	out.add(d)
 }
 
-func (m *Machine) handBack(b *Batch, s *Stream, cause *Fault, out *Decisions) {
-	m.end(b, Decision{Kind: HandedBack, Stream: s, Fault: cause, Maybe: b.sent}, out)
+func (m *Machine) handBack(b *Batch, cause *Fault, out *Decisions) {
+	m.end(b, Decision{Kind: HandedBack, Fault: cause, Maybe: b.sent}, out)
 }
 
 // returnBatch returns a batch to its caller, with the answers about its records, because the

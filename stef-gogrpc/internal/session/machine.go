@@ -85,10 +85,10 @@ func (m *Machine) Status() Status {
 func (m *Machine) Submit(b *Batch, gaveUp bool, now time.Time, out *Decisions) {
 	switch {
 	case m.closing:
-		m.handBack(b, nil, &Fault{Class: ShutDown}, out)
+		m.handBack(b, &Fault{Class: ShutDown}, out)
 		return
 	case gaveUp:
-		m.handBack(b, nil, &Fault{Class: GaveUp}, out)
+		m.handBack(b, &Fault{Class: GaveUp}, out)
 		return
 	}
 	m.pause.submit(&m.config, now.Sub(m.arrivals.submitted))
@@ -106,10 +106,10 @@ func (m *Machine) GiveUp(b *Batch, now time.Time, out *Decisions) {
 	case b.settled:
 	case b.place == inQueue:
 		m.queue.remove(b)
-		m.handBack(b, nil, gaveUp, out)
+		m.handBack(b, gaveUp, out)
 	case b.place == inInbox:
 		b.stream.inbox = nil
-		m.handBack(b, nil, gaveUp, out)
+		m.handBack(b, gaveUp, out)
 	case b.place == inPending:
 		m.returnBatch(b, b.stream, gaveUp, true, now, out)
 	default:

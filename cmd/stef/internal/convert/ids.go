@@ -41,9 +41,6 @@ func (k idKind) raw(id []byte) ([]byte, error) {
 	return nil, nil
 }
 
-// text returns a raw id as text.
-func (k idKind) text(raw []byte) []byte { return hex.AppendEncode(nil, raw) }
-
 // filled returns a raw id, or zeros if it is not set.
 func (k idKind) filled(raw []byte) []byte {
 	if len(raw) == 0 {

@@ -4,6 +4,7 @@
 package convert
 
 import (
+	"encoding/hex"
 	"fmt"
 	"strings"
 
@@ -155,7 +156,7 @@ func (s *spansShape) reshape(rec *otelstef.Spans) error {
 			return err
 		}
 		if !s.toRaw {
-			changed = kind.text(changed)
+			changed = hex.AppendEncode(nil, changed)
 		}
 		to(changed)
 		return nil

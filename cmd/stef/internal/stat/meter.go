@@ -11,6 +11,7 @@ import (
 	"github.com/otelstef/stef/cmd/stef/internal/stream"
 	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/dynamic"
+	"github.com/otelstef/stef/stef-go/schema"
 )
 
 // alonePiece is the number of bytes of a column that are compressed together:
@@ -35,7 +36,7 @@ type meter struct {
 // begin measures the headers.
 func (m *meter) begin(r *dynamic.Reader) error {
 	m.report.Header = *r.Header()
-	columns := tree(m.report.Root, r.Kept())
+	columns := schema.Columns(m.report.Root.Wire, r.Kept())
 	for _, c := range columns {
 		m.report.Columns = append(m.report.Columns, &Column{Path: c.Path(), Type: c.Type.String(), Meaning: m.report.Root.Meaning(c.Path())})
 	}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/otelstef/stef/cmd/stef/internal/stream"
 	"github.com/otelstef/stef/stef-go/dynamic"
-	"github.com/otelstef/stef/stef-go/schema"
 )
 
 // Report is the result of a measurement. Sizes are in bytes.
@@ -133,11 +132,6 @@ func Measure(src io.Reader, root *stream.Root) (*Report, error) {
 	w := m.whole.Whole
 	m.report.Size, m.report.Records, m.report.Whole = w.Bytes, w.Records, w
 	return m.report, nil
-}
-
-// tree returns the columns of the stream in the order of its frames.
-func tree(root *stream.Root, kept schema.Kept) []*schema.Column {
-	return schema.Columns(root.Wire, kept)
 }
 
 // sorted orders columns by size, larger first.
