@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/otelstef/stef/benchmarks/dataset"
-	"github.com/otelstef/stef/benchmarks/format"
 	"github.com/otelstef/stef/benchmarks/measure"
 	"github.com/otelstef/stef/benchmarks/report"
 )
@@ -35,27 +34,21 @@ type SizeFigure struct {
 	Ref    dataset.Ref
 	Format string
 	Sizes
-	// Ratio is the number of bytes divided by that of OTLP, both with zstd. Plain is
-	// the same ratio without compression. PerItem is the bytes of an item with zstd.
-	Ratio, Plain, PerItem float64
+	// Ratio is the number of bytes divided by that of OTLP, both with zstd. PerItem is the bytes
+	// of an item with zstd.
+	Ratio, PerItem float64
 }
 
 func (f *Figures) size(study string, ref dataset.Ref, name string, s, otlp Sizes, perItem float64) {
-	f.Sizes = append(f.Sizes, SizeFigure{study, ref, name, s,
-		float64(s.best()) / float64(otlp.best()), float64(s[format.None]) / float64(otlp[format.None]), perItem})
+	f.Sizes = append(f.Sizes, SizeFigure{study, ref, name, s, float64(s.best()) / float64(otlp.best()), perItem})
 }
 
 // SweepFigure is the size of a set in batches of a size.
 type SweepFigure struct {
-	Ref      dataset.Ref
-	Batch    int
-	Format   string
-	Messages int
+	Ref    dataset.Ref
+	Batch  int
+	Format string
 	Sizes
-}
-
-func (f *Figures) sweep(ref dataset.Ref, batch int, of format.Format, messages int, s Sizes) {
-	f.Sweeps = append(f.Sweeps, SweepFigure{ref, batch, of.Name(), messages, s})
 }
 
 // TimeFigure is the time of an operation.

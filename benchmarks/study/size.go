@@ -273,7 +273,7 @@ func sizeSweep(c *Context) (*Outcome, error) {
 					series[f.Name()] = &report.Series{Name: f.Name()}
 				}
 				series[f.Name()].Points = append(series[f.Name()].Points, report.Point{X: float64(n), Y: float64(s.best()) / float64(set.Items)})
-				c.Figures.sweep(ref, n, f, len(b.all), s)
+				c.Figures.Sweeps = append(c.Figures.Sweeps, SweepFigure{ref, n, f.Name(), s})
 			}
 		}
 		for _, f := range format.All() {

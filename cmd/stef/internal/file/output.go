@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -15,15 +16,15 @@ import (
 	"sync"
 )
 
-// Temps are the temporary files and folders of a command. The zero value has
+// Temps are the temporary files of a command. The zero value has
 // none. It is safe for concurrent use: a signal handler may remove a file that
 // the command is still writing.
 type Temps struct {
-	mu    sync.Mutex        // held while a file or folder is made, so that Abort also removes it
-	paths map[string]string // name of the output that each becomes, or "" if it becomes none
+	mu    sync.Mutex        // held while a file is made, so that Abort also removes it
+	paths map[string]string // name of the output that each becomes
 }
 
-// Remove removes all temporary files and folders.
+// Remove removes all temporary files.
 func (t *Temps) Remove() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -35,28 +36,16 @@ func (t *Temps) Remove() {
 // file as an error. Abort returns the names of the unfinished outputs, sorted.
 func (t *Temps) Abort() (outputs []string) {
 	t.mu.Lock()
-	for _, name := range t.paths {
-		if name != "" {
-			outputs = append(outputs, name)
-		}
-	}
+	outputs = slices.Sorted(maps.Values(t.paths))
 	t.removeAll()
-	slices.Sort(outputs)
 	return outputs
 }
 
 func (t *Temps) removeAll() {
 	for path := range t.paths {
-		_ = os.RemoveAll(path) // the process ends, so nobody could handle the error
+		_ = os.Remove(path) // the process ends, so nobody could handle the error
 	}
 	t.paths = nil
-}
-
-func (t *Temps) add(path, output string) {
-	if t.paths == nil {
-		t.paths = map[string]string{}
-	}
-	t.paths[path] = output
 }
 
 // open creates a temporary file of an output. The error is fs.ErrExist if the path exists.
@@ -64,25 +53,17 @@ func (t *Temps) open(path, output string) (*os.File, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
-	if err == nil {
-		t.add(path, output)
-	}
-	return f, err
-}
-
-// Folder makes a temporary folder and returns its name.
-func (t *Temps) Folder() (string, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	dir, err := os.MkdirTemp("", "stef-")
 	if err != nil {
-		return "", &Error{os.TempDir(), err}
+		return nil, err
 	}
-	t.add(dir, "")
-	return dir, nil
+	if t.paths == nil {
+		t.paths = map[string]string{}
+	}
+	t.paths[path] = output
+	return f, nil
 }
 
-// remove removes one temporary file or folder.
+// remove removes one temporary file.
 func (t *Temps) remove(path string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
