@@ -5,8 +5,10 @@ package canon
 
 import (
 	"fmt"
+	"iter"
 	"strconv"
 
+	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 )
 
@@ -74,50 +76,24 @@ func (t *text) points(m pmetric.Metric, yield func([]byte) bool) bool {
 		t.buf = t.buf[:inMetric]
 		return ok
 	}
-	ok := true
 	switch m.Type() {
 	case pmetric.MetricTypeGauge:
-		ok = t.numbers(m.Gauge().DataPoints(), emit)
+		return eachOf(m.Gauge().DataPoints().All(), t.number, emit)
 	case pmetric.MetricTypeSum:
-		ok = t.numbers(m.Sum().DataPoints(), emit)
+		return eachOf(m.Sum().DataPoints().All(), t.number, emit)
 	case pmetric.MetricTypeHistogram:
-		for _, p := range m.Histogram().DataPoints().All() {
-			t.histogram(p)
-			if ok = emit(); !ok {
-				break
-			}
-		}
+		return eachOf(m.Histogram().DataPoints().All(), t.histogram, emit)
 	case pmetric.MetricTypeExponentialHistogram:
-		for _, p := range m.ExponentialHistogram().DataPoints().All() {
-			t.exponential(p)
-			if ok = emit(); !ok {
-				break
-			}
-		}
+		return eachOf(m.ExponentialHistogram().DataPoints().All(), t.exponential, emit)
 	case pmetric.MetricTypeSummary:
-		for _, p := range m.Summary().DataPoints().All() {
-			t.summary(p)
-			if ok = emit(); !ok {
-				break
-			}
-		}
+		return eachOf(m.Summary().DataPoints().All(), t.summary, emit)
 	}
-	return ok
+	return true
 }
 
-func (t *text) numbers(ps pmetric.NumberDataPointSlice, emit func() bool) bool {
-	for _, p := range ps.All() {
-		t.times(uint64(p.StartTimestamp()), uint64(p.Timestamp()), p.Flags())
-		t.attributes("point", p.Attributes())
-		switch p.ValueType() {
-		case pmetric.NumberDataPointValueTypeInt:
-			t.line("point.value", "%d", p.IntValue())
-		case pmetric.NumberDataPointValueTypeDouble:
-			t.line("point.value", "%s", floatText(p.DoubleValue()))
-		default:
-			t.line("point.value", "empty")
-		}
-		t.exemplars(p.Exemplars())
+func eachOf[P any](points iter.Seq2[int, P], write func(P), emit func() bool) bool {
+	for _, p := range points {
+		write(p)
 		if !emit() {
 			return false
 		}
@@ -125,9 +101,21 @@ func (t *text) numbers(ps pmetric.NumberDataPointSlice, emit func() bool) bool {
 	return true
 }
 
+func (t *text) number(p pmetric.NumberDataPoint) {
+	t.point(p)
+	switch p.ValueType() {
+	case pmetric.NumberDataPointValueTypeInt:
+		t.line("point.value", "%d", p.IntValue())
+	case pmetric.NumberDataPointValueTypeDouble:
+		t.line("point.value", "%s", floatText(p.DoubleValue()))
+	default:
+		t.line("point.value", "empty")
+	}
+	t.exemplars(p.Exemplars())
+}
+
 func (t *text) histogram(p pmetric.HistogramDataPoint) {
-	t.times(uint64(p.StartTimestamp()), uint64(p.Timestamp()), p.Flags())
-	t.attributes("point", p.Attributes())
+	t.point(p)
 	t.integer("point.count", p.Count())
 	t.line("point.sum", "%s", optional(p.HasSum(), p.Sum()))
 	t.line("point.min", "%s", optional(p.HasMin(), p.Min()))
@@ -138,8 +126,7 @@ func (t *text) histogram(p pmetric.HistogramDataPoint) {
 }
 
 func (t *text) exponential(p pmetric.ExponentialHistogramDataPoint) {
-	t.times(uint64(p.StartTimestamp()), uint64(p.Timestamp()), p.Flags())
-	t.attributes("point", p.Attributes())
+	t.point(p)
 	t.integer("point.count", p.Count())
 	t.line("point.sum", "%s", optional(p.HasSum(), p.Sum()))
 	t.line("point.min", "%s", optional(p.HasMin(), p.Min()))
@@ -152,8 +139,7 @@ func (t *text) exponential(p pmetric.ExponentialHistogramDataPoint) {
 }
 
 func (t *text) summary(p pmetric.SummaryDataPoint) {
-	t.times(uint64(p.StartTimestamp()), uint64(p.Timestamp()), p.Flags())
-	t.attributes("point", p.Attributes())
+	t.point(p)
 	t.integer("point.count", p.Count())
 	t.line("point.sum", "%s", floatText(p.Sum()))
 	for i, q := range p.QuantileValues().All() {
@@ -161,10 +147,17 @@ func (t *text) summary(p pmetric.SummaryDataPoint) {
 	}
 }
 
-func (t *text) times(start, time uint64, flags pmetric.DataPointFlags) {
-	t.integer("point.start_time", start)
-	t.integer("point.time", time)
-	t.line("point.flags", "%#x", uint32(flags))
+// point writes what all types of points have.
+func (t *text) point(p interface {
+	StartTimestamp() pcommon.Timestamp
+	Timestamp() pcommon.Timestamp
+	Flags() pmetric.DataPointFlags
+	Attributes() pcommon.Map
+}) {
+	t.integer("point.start_time", uint64(p.StartTimestamp()))
+	t.integer("point.time", uint64(p.Timestamp()))
+	t.line("point.flags", "%#x", uint32(p.Flags()))
+	t.attributes("point", p.Attributes())
 }
 
 func (t *text) exemplars(es pmetric.ExemplarSlice) {

@@ -4,6 +4,8 @@
 package canon
 
 import (
+	"iter"
+
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/pdata/ptrace"
@@ -39,27 +41,15 @@ func (o Options) sortMetric(m pmetric.Metric) {
 		return
 	}
 	o.sort(m.Metadata())
-	numbers := func(ps pmetric.NumberDataPointSlice) {
-		for _, p := range ps.All() {
-			o.sort(p.Attributes())
-			o.sortExemplars(p.Exemplars())
-		}
-	}
 	switch m.Type() {
 	case pmetric.MetricTypeGauge:
-		numbers(m.Gauge().DataPoints())
+		sortPoints(o, m.Gauge().DataPoints().All())
 	case pmetric.MetricTypeSum:
-		numbers(m.Sum().DataPoints())
+		sortPoints(o, m.Sum().DataPoints().All())
 	case pmetric.MetricTypeHistogram:
-		for _, p := range m.Histogram().DataPoints().All() {
-			o.sort(p.Attributes())
-			o.sortExemplars(p.Exemplars())
-		}
+		sortPoints(o, m.Histogram().DataPoints().All())
 	case pmetric.MetricTypeExponentialHistogram:
-		for _, p := range m.ExponentialHistogram().DataPoints().All() {
-			o.sort(p.Attributes())
-			o.sortExemplars(p.Exemplars())
-		}
+		sortPoints(o, m.ExponentialHistogram().DataPoints().All())
 	case pmetric.MetricTypeSummary:
 		for _, p := range m.Summary().DataPoints().All() {
 			o.sort(p.Attributes())
@@ -67,8 +57,14 @@ func (o Options) sortMetric(m pmetric.Metric) {
 	}
 }
 
-func (o Options) sortExemplars(es pmetric.ExemplarSlice) {
-	for _, e := range es.All() {
-		o.sort(e.FilteredAttributes())
+func sortPoints[P interface {
+	Attributes() pcommon.Map
+	Exemplars() pmetric.ExemplarSlice
+}](o Options, points iter.Seq2[int, P]) {
+	for _, p := range points {
+		o.sort(p.Attributes())
+		for _, e := range p.Exemplars().All() {
+			o.sort(e.FilteredAttributes())
+		}
 	}
 }
