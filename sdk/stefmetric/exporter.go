@@ -30,9 +30,7 @@ var signal = endpoint.Signal[metrics]{
 	Items: func(rm metrics) int {
 		n := 0
 		for i := range rm.ScopeMetrics {
-			for j := range rm.ScopeMetrics[i].Metrics {
-				n += records.Points(rm.ScopeMetrics[i].Metrics[j].Data)
-			}
+			n += records.Points(rm.ScopeMetrics[i].Metrics)
 		}
 		return n
 	},

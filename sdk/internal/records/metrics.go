@@ -54,7 +54,7 @@ func (e *Metrics) Encode(rm *metricdata.ResourceMetrics) error {
 		sm := &rm.ScopeMetrics[i]
 		scope := e.enterScope(sm.Scope)
 		if err := cmp.Or(resource.err, scope.err); err != nil {
-			e.left.add(pointsIn(sm.Metrics), err)
+			e.left.add(Points(sm.Metrics), err)
 			continue
 		}
 		e.rec.SetResource(resource.value)
@@ -160,16 +160,16 @@ func (e *Metrics) times(start, now time.Time) {
 	e.dst.SetTimestamp(unixNano(now))
 }
 
-func pointsIn(metrics []metricdata.Metrics) int {
+// Points returns the number of points of metrics. A metric of an unknown kind counts as 1.
+func Points(metrics []metricdata.Metrics) int {
 	n := 0
 	for i := range metrics {
-		n += Points(metrics[i].Data)
+		n += pointsOf(metrics[i].Data)
 	}
 	return n
 }
 
-// Points returns the number of points of a metric, and 1 for unknown kinds.
-func Points(data metricdata.Aggregation) int {
+func pointsOf(data metricdata.Aggregation) int {
 	switch x := data.(type) {
 	case metricdata.Gauge[int64]:
 		return len(x.DataPoints)

@@ -18,13 +18,10 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
 	"go.opentelemetry.io/otel/exporters/otlp/otlplog/otlploghttp"
 	"go.opentelemetry.io/otel/exporters/otlp/otlpmetric/otlpmetrichttp"
-	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
 	sdklog "go.opentelemetry.io/otel/sdk/log"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
-	coltracepb "go.opentelemetry.io/proto/otlp/collector/trace/v1"
-	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
-	"google.golang.org/protobuf/proto"
 )
 
 type capture struct{ body []byte }
@@ -48,25 +45,11 @@ func (c *capture) RoundTrip(request *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-type traceClient struct{ body []byte }
-
-// Start implements otlptrace.Client.
-func (*traceClient) Start(context.Context) error { return nil }
-
-// Stop implements otlptrace.Client.
-func (*traceClient) Stop(context.Context) error { return nil }
-
-// UploadTraces implements otlptrace.Client.
-func (c *traceClient) UploadTraces(_ context.Context, spans []*tracepb.ResourceSpans) (err error) {
-	c.body, err = proto.Marshal(&coltracepb.ExportTraceServiceRequest{ResourceSpans: spans})
-	return err
-}
-
-// Traces converts spans to pdata as the OTLP exporter does.
+// Traces returns spans as the OTLP exporter sends them.
 func Traces(spans []sdktrace.ReadOnlySpan) (ptrace.Traces, error) {
 	ctx := context.Background()
-	var client traceClient
-	x, err := otlptrace.New(ctx, &client)
+	var c capture
+	x, err := otlptracehttp.New(ctx, otlptracehttp.WithHTTPClient(&http.Client{Transport: &c}))
 	if err != nil {
 		return ptrace.Traces{}, err
 	}
@@ -74,7 +57,7 @@ func Traces(spans []sdktrace.ReadOnlySpan) (ptrace.Traces, error) {
 		return ptrace.Traces{}, err
 	}
 	request := ptraceotlp.NewExportRequest()
-	err = request.UnmarshalProto(client.body)
+	err = request.UnmarshalProto(c.body)
 	return request.Traces(), err
 }
 
