@@ -321,21 +321,15 @@ func (l *line) killAfter(n int64) {
 }
 
 // closeRead closes the reading end: bytes in flight and later bytes are lost.
-func (l *line) closeRead(err error) {
-	l.mu.Lock()
-	if l.deaf == nil {
-		l.deaf = err
-	}
-	l.drop()
-	l.mu.Unlock()
-	l.wakeEnds()
-}
+func (l *line) closeRead(err error) { l.fail(&l.deaf, err) }
 
 // abort ends the line because the connection was cut.
-func (l *line) abort(err error) {
+func (l *line) abort(err error) { l.fail(&l.err, err) }
+
+func (l *line) fail(first *error, err error) {
 	l.mu.Lock()
-	if l.err == nil {
-		l.err = err
+	if *first == nil {
+		*first = err
 	}
 	l.drop()
 	l.mu.Unlock()
