@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/component/componentstatus"
 	"go.opentelemetry.io/collector/component/componenttest"
 	"go.opentelemetry.io/collector/consumer/consumererror"
 	"go.uber.org/zap"
@@ -126,4 +127,38 @@ func TestBusyIdentityIsNoOutage(t *testing.T) {
 	require.Eventually(t, func() bool { return send("good") == nil }, time.Minute, time.Millisecond)
 	require.Zero(t, logs.FilterMessageSnippet("does not answer").Len(), "%v", logs.All())
 	require.Empty(t, counted(t, x, "backend_rerouted_items", "endpoint"))
+}
+
+// TestBusyIdentitiesOfOneBackend: while the streams of one identity are open, the exporter reports
+// no problem if the peer has no room for the streams of other identities.
+func TestBusyIdentitiesOfOneBackend(t *testing.T) {
+	busy := grpc.StreamInterceptor(func(srv any, s grpc.ServerStream, _ *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
+		if md, _ := grpcmetadata.FromIncomingContext(s.Context()); md.Get("tenant")[0] != "good" {
+			return status.Error(codes.Unavailable, "the server has reached its maximum number of streams")
+		}
+		return handle(srv, s)
+	})
+	one := listen(t, &peer{}, "", true, false, busy)
+	core, logs := observer.New(zap.WarnLevel)
+	c := testConfig(one.addr)
+	c.MetadataKeys = []string{"tenant"}
+	host := &statusHost{Host: componenttest.NewNopHost()}
+	x := startOn(t, c, host, zap.New(core))
+	defer func() { require.NoError(t, x.Shutdown(t.Context())) }()
+	send := func(tenant string) error {
+		ctx, cancel := context.WithTimeout(contextOf(map[string][]string{"tenant": {tenant}}), 500*time.Millisecond)
+		defer cancel()
+		return x.ConsumeTraces(ctx, spans("a"))
+	}
+	require.Eventually(t, func() bool { return send("good") == nil }, time.Minute, time.Millisecond)
+	for i := range 3 { // each opens several streams in vain
+		require.ErrorContains(t, send(fmt.Sprint("late", i)), "maximum number of streams")
+	}
+	require.NoError(t, send("good"))
+	require.Zero(t, logs.FilterMessageSnippet("No traces can be sent").Len(), "%v", logs.All())
+	host.mu.Lock()
+	defer host.mu.Unlock()
+	for _, e := range host.events {
+		require.Equal(t, componentstatus.StatusOK, e.Status())
+	}
 }

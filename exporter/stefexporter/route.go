@@ -237,10 +237,10 @@ func (x *route[B]) openFailed(err *stefgrpc.Error, retryIn time.Duration) {
 		}
 	case x.usingOTLP.Load():
 		// OTLP requests will show whether the peer accepts data.
-	case retryIn == 0 && x.servesOthers(x):
-		// The peer refuses only this identity, for example its token.
+	case retryIn == 0 && x.servesOthers(x), x.hasOthers(x):
+		// The peer refuses only this identity, for example its token, or has no room for its streams.
 	default:
-		if x.unreachable != nil && !x.hasOthers(x) {
+		if x.unreachable != nil {
 			x.unreachable(err) // logs the error
 		}
 		if retryIn == 0 {
@@ -258,7 +258,7 @@ func (x *route[B]) lost(err error) {
 	if x.unreachable != nil {
 		return // the next attempt to open a stream tells whether the backend is down
 	}
-	if !x.ended && x.stef.session.Stats().Live == 0 {
+	if !x.ended && x.stef.session.Stats().Live == 0 && !x.hasOthers(x) {
 		x.health.failing(err)
 	}
 }
