@@ -120,7 +120,7 @@ func (e leftOutError) Items() int { return len(e) }
 // if ctx.Err() is not nil or the error wraps ErrSessionClosed.
 //
 // If the server ends a stream for a permanent reason, only the batch with the first unanswered
-// record gets this reason as its Cause. If gRPC refuses a message that is too large for the server,
+// record gets this reason as its Cause. If gRPC of either end refuses a message that is too large,
 // it is the largest batch of the frame instead. All other batches of the stream have a retryable
 // Cause, because the server did not refuse them.
 type UnsentError struct {

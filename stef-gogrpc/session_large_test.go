@@ -81,9 +81,17 @@ func TestSessionFrameTooLarge(t *testing.T) {
 	require.Equal(t, 2, x.count(1))
 }
 
-// TestSessionMessageTooLarge: gRPC ends a stream because of a message that is too large, before the
-// server has answered an earlier batch. Only the large batch fails for good.
+// TestSessionMessageTooLarge: gRPC of the server or of the client ends a stream because of a message
+// that is too large, before the server has answered an earlier batch. Only the large batch fails for
+// good.
 func TestSessionMessageTooLarge(t *testing.T) {
+	t.Run("received", func(t *testing.T) { sendTooLarge(t, grpc.MaxRecvMsgSize(256<<10)) })
+	t.Run("sent", func(t *testing.T) {
+		sendTooLarge(t, grpc.EmptyServerOption{}, stefgrpc.WithCallOptions(grpc.MaxCallSendMsgSize(256<<10)))
+	})
+}
+
+func sendTooLarge(t *testing.T, limit grpc.ServerOption, options ...stefgrpc.ClientOption) {
 	x := newSite(t)
 	_, register := x.stef(func(s *stefgrpc.ServerStream) error {
 		if x.streams.Load() == 0 {
@@ -91,10 +99,10 @@ func TestSessionMessageTooLarge(t *testing.T) {
 		}
 		return x.take(s)
 	})
-	x.serve(register, grpc.MaxRecvMsgSize(256<<10))
+	x.serve(register, limit)
 	conn := x.dial()
 	defer conn.Close()
-	client, err := stefgrpc.NewClient(conn)
+	client, err := stefgrpc.NewClient(conn, options...)
 	require.NoError(t, err)
 	s, err := stefgrpc.NewSession(
 		func(ctx context.Context) (*stefgrpc.Stream, error) { return client.Open(ctx, otelstef.LogsRoot()) },

@@ -6,6 +6,7 @@ package stefgrpc
 import (
 	"fmt"
 	"math"
+	"strings"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -26,8 +27,8 @@ type sessionStream interface {
 	answers() session.Answers
 	// sentAtMost returns the id of the last record that may have been sent.
 	sentAtMost() uint64
-	// tooLarge returns the records of the chunk that ended the stream, if err says that the server
-	// received a message that is too large. In other cases it returns the zero value.
+	// tooLarge returns the records of the chunk that ended the stream, if err says that a message is
+	// too large for gRPC of the server or of this end. In other cases it returns the zero value.
 	tooLarge(err error) wire.IDRange
 	Unacked() (bytes int64, records uint64)
 	CloseSend() error
@@ -69,7 +70,8 @@ func (s *streamAnswers) Settle(first, last uint64) ledger.Answer {
 func (s *Stream) tooLarge(err error) wire.IDRange {
 	var size, limit int
 	st, _ := status.FromError(err)
-	if _, err := fmt.Sscanf(st.Message(), "grpc: received message larger than max (%d vs. %d)", &size, &limit); err != nil || st.Code() != codes.ResourceExhausted {
+	text := strings.TrimPrefix(strings.TrimPrefix(st.Message(), "grpc: received"), "trying to send")
+	if _, err := fmt.Sscanf(text, " message larger than max (%d vs. %d)", &size, &limit); err != nil || st.Code() != codes.ResourceExhausted {
 		return wire.IDRange{}
 	}
 	s.mu.Lock()
