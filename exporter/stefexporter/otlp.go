@@ -22,6 +22,7 @@ const logPeriod = 10 * time.Second
 
 type otlpSender[B any] struct {
 	*site[B]
+	route   *route[B]
 	export  signal.Export[B]
 	options []grpc.CallOption
 	slots   chan struct{} // one for each pending request
@@ -29,10 +30,11 @@ type otlpSender[B any] struct {
 	pending atomic.Int64
 }
 
-func newOTLPSender[B any](x *site[B]) *otlpSender[B] {
+func newOTLPSender[B any](x *route[B]) *otlpSender[B] {
 	c := x.config
 	o := &otlpSender[B]{
-		site:    x,
+		site:    x.site,
+		route:   x,
 		export:  x.signal.OTLP.NewClient(x.conns.otlp),
 		slots:   make(chan struct{}, c.Fallback.MaxConcurrentRequests),
 		partial: throttle{period: logPeriod},
@@ -65,6 +67,7 @@ func (o *otlpSender[B]) send(ctx context.Context, b B, items int, headers metada
 	if err != nil {
 		return o.failed(ctx, err)
 	}
+	o.route.accepted.Store(true)
 	o.health.accepted()
 	o.accepted(ctx, partial, items)
 	return nil
@@ -74,7 +77,9 @@ func (o *otlpSender[B]) failed(ctx context.Context, err error) *failure {
 	v := judge(err, o.config.Stef.alsoRetried())
 	o.telemetry.failed(ctx, ProtocolOTLP, v.code)
 	err = fmt.Errorf(otlpFailed+"%w", plain(err))
-	if ctx.Err() == nil || v.code == codes.DeadlineExceeded {
+	o.route.accepted.Store(false)
+	onlyThis := refusesCredentials(v.code) && o.servesOthers(o.route) // for example because of its token
+	if !onlyThis && (ctx.Err() == nil || v.code == codes.DeadlineExceeded) {
 		o.health.failing(err)
 	}
 	return &failure{verdict: v, reason: dropPermanent, err: err}

@@ -13,6 +13,8 @@ import (
 	"go.opentelemetry.io/collector/component/componentstatus"
 	"go.opentelemetry.io/collector/component/componenttest"
 	"go.opentelemetry.io/collector/consumer/consumererror"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 	"google.golang.org/grpc"
@@ -161,4 +163,34 @@ func TestBusyIdentitiesOfOneBackend(t *testing.T) {
 	for _, e := range host.events {
 		require.Equal(t, componentstatus.StatusOK, e.Status())
 	}
+}
+
+// TestRefusedIdentityByOTLP: the exporter reports no problem if the peer refuses the OTLP requests of
+// one identity and accepts those of another.
+func TestRefusedIdentityByOTLP(t *testing.T) {
+	one := listen(t, &peer{onRequest: func(ctx context.Context, _ ptrace.Traces) (r ptraceotlp.ExportResponse, err error) {
+		if md, _ := grpcmetadata.FromIncomingContext(ctx); md.Get("tenant")[0] == "bad" {
+			err = status.Error(codes.Unauthenticated, "unknown tenant")
+		}
+		return r, err
+	}}, "", false, true)
+	core, logs := observer.New(zap.WarnLevel)
+	c := testConfig(one.addr)
+	c.Protocol = ProtocolOTLP
+	c.MetadataKeys = []string{"tenant"}
+	host := &statusHost{Host: componenttest.NewNopHost()}
+	x := startOn(t, c, host, zap.New(core))
+	defer func() { require.NoError(t, x.Shutdown(t.Context())) }()
+	send := func(tenant string) error {
+		return x.ConsumeTraces(contextOf(map[string][]string{"tenant": {tenant}}), spans("a"))
+	}
+	for range 3 {
+		require.NoError(t, send("good"))
+		for range 2 * failuresUntilBad {
+			require.True(t, consumererror.IsPermanent(send("bad")))
+		}
+	}
+	require.Zero(t, logs.FilterMessageSnippet("No traces can be sent").Len(), "%v", logs.All())
+	require.Len(t, host.events, 1)
+	require.Equal(t, componentstatus.StatusOK, host.events[0].Status())
 }

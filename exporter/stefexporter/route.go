@@ -46,7 +46,7 @@ type route[B any] struct {
 	otlp      *otlpSender[B] // nil with protocol stef
 	who       identity
 	usingOTLP atomic.Bool // batches are sent by OTLP
-	accepted  atomic.Bool // the last attempt to open a stream succeeded
+	accepted  atomic.Bool // the last attempt to open a stream, or the last OTLP request, succeeded
 	failed    atomic.Bool // an attempt to open a stream failed
 	resort    throttle
 
@@ -80,7 +80,7 @@ type site[B any] struct {
 	pauses    pauses
 	stopped   <-chan struct{} // closed when the exporter begins to stop
 
-	// servesOthers reports whether the peer accepts streams of other identities, hasOthers whether
+	// servesOthers reports whether the peer accepts other identities, hasOthers whether
 	// streams of other identities are open.
 	servesOthers, hasOthers func(than *route[B]) bool
 
@@ -100,7 +100,7 @@ func (s *site[B]) delivered(ctx context.Context, protocol Protocol, items int) {
 func (s *site[B]) open(who identity) (*route[B], error) {
 	x := &route[B]{site: s, who: who, attempt: make(chan struct{}), resort: throttle{period: lastResortPause}}
 	if s.config.Protocol != ProtocolSTEF {
-		x.otlp = newOTLPSender(s)
+		x.otlp = newOTLPSender(x)
 	}
 	if s.config.Protocol == ProtocolOTLP {
 		return x, nil
