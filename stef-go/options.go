@@ -120,6 +120,8 @@ func WithFrameBytes(bytes int) WriterOption {
 // WithDictBytes sets the total size of all dictionaries at which the writer empties and
 // restarts them, in bytes by the accounting of the specification. Default
 // DefaultDictBytes. Over gRPC, a server may announce a lower limit, which clients follow.
+// Readers refuse dictionaries larger than Limits.DictBytes, by default 64 MiB. So bytes must be
+// smaller than this limit, by the size of the entries of the largest record.
 func WithDictBytes(bytes int) WriterOption {
 	return func(c *config.Writer) error {
 		if bytes < 1 {
