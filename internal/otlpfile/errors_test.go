@@ -119,6 +119,10 @@ func TestErrorText(t *testing.T) {
 
 	f([]byte("{}\n\n{\"resourceLogs\": [}"), otlpfile.JSON, otlpfile.Logs, io.ErrUnexpectedEOF,
 		"otlp-json logs message 2, line 3, byte 4: the file ends inside the message that begins here (head -c 4 of the file keeps the messages before it): unexpected EOF")
+	f([]byte("{}\n{}\n"+strings.Repeat("\x00", 100_000)), otlpfile.JSON, otlpfile.Logs, io.ErrUnexpectedEOF,
+		"otlp-json logs message 3, line 3, byte 6: the file ends in zeros, as after a crash of the machine (head -c 6 of the file keeps the messages before it): unexpected EOF")
+	f([]byte("{}\n{}\n\x00\x00{}"), otlpfile.JSON, otlpfile.Logs, otlpfile.ErrCorrupt,
+		"otlp-json logs message 3, line 3, byte 6: corrupt: '\\x00' is not the start of a message")
 	f([]byte("{\"resourceLogs\": [}"), otlpfile.JSON, otlpfile.Logs, io.ErrUnexpectedEOF,
 		"otlp-json logs message 1, line 1, byte 0: the file ends inside the message that begins here: unexpected EOF")
 	f([]byte("{}\n{\"resourceLogs\":\n[,]}"), otlpfile.JSON, otlpfile.Logs, otlpfile.ErrCorrupt,

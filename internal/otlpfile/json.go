@@ -49,6 +49,9 @@ func (d *jsonDecoder) next(buf []byte) (piece, error) {
 	p := piece{part: d.part, buf: buf[:0]}
 	err := d.skipSpace()
 	p.line, p.offset = d.line, d.src.offset-int64(len(d.held))
+	if errors.Is(err, ErrCorrupt) && d.onlyZeros() {
+		err = fmt.Errorf("the file ends in zeros, as after a crash of the machine%s: %w", d.rest(&p), io.ErrUnexpectedEOF)
+	}
 	if errors.Is(err, ErrCorrupt) && p.part > 1 && !d.begun {
 		p.oneLine = p.line
 	}
@@ -195,6 +198,20 @@ func (d *jsonDecoder) skipSpace() error {
 			return corrupt("%q is not the start of a message", rest[0])
 		}
 		return nil
+	}
+}
+
+// onlyZeros reports whether the rest of the file has only zeros. It consumes these zeros.
+func (d *jsonDecoder) onlyZeros() bool {
+	for {
+		chunk, err := d.chunk()
+		if err != nil {
+			return err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF)
+		}
+		if len(bytes.TrimLeft(chunk, "\x00")) > 0 {
+			return false
+		}
+		d.skip(chunk)
 	}
 }
 
