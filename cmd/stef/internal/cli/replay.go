@@ -311,47 +311,6 @@ func ofFile(err error) bool {
 	return errors.As(err, &bad) || errors.As(err, &failed)
 }
 
-// patience prints why batches wait, whenever the cause changes. It prints that sent batches are not
-// answered, once a minute at most.
-type patience struct {
-	out      io.Writer
-	endpoint string
-	plainly  func(error) error
-
-	mu         sync.Mutex
-	last       string
-	unanswered time.Time // when silent last printed
-}
-
-func (p *patience) notice(cause error) {
-	text := "no answer yet; waiting"
-	if cause != nil {
-		text = message(p.plainly(cause)) + "; trying again"
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if text != p.last {
-		p.last = text
-		fmt.Fprintf(p.out, "%s: %s\n", p.endpoint, text)
-	}
-}
-
-// silent prints that sent batches are not answered. after is how long one of these batches waits.
-func (p *patience) silent(batches int, after time.Duration) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if time.Since(p.unanswered) < time.Minute {
-		return
-	}
-	p.unanswered = time.Now()
-	text := "1 batch has no answer"
-	if batches > 1 {
-		text = figure.Grouped(uint64(batches)) + " batches have no answer, the oldest"
-	}
-	fmt.Fprintf(p.out, "%s: %s for %s; waiting (the queue of the endpoint may be full, or its own destination may not answer: see its log)\n",
-		p.endpoint, text, figure.Wait(after))
-}
-
 // idleness prints when the next batch is due, if the wait is long: the first time, and each
 // time a wait is twice as long as the longest earlier wait.
 type idleness struct {
