@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"testing/iotest"
 
@@ -28,6 +29,19 @@ import (
 // pairsOfForms returns three texts for each name: a stream in the compact form, a stream with the
 // same records in the full schema, and the beginning of the explanation of a column or "".
 func pairsOfForms(t *testing.T) map[string][3]string {
+	t.Helper()
+	pairsOnce.Do(func() { pairsMade = makePairsOfForms(t) })
+	require.NotEmpty(t, pairsMade)
+	return pairsMade
+}
+
+// Several tests use the pairs, and making them takes a second.
+var (
+	pairsOnce sync.Once
+	pairsMade map[string][3]string
+)
+
+func makePairsOfForms(t *testing.T) map[string][3]string {
 	t.Helper()
 	pairs := map[string][3]string{}
 	for name, f := range map[string]struct {
