@@ -98,7 +98,7 @@ func peak(t *testing.T, input io.Reader, to string) float64 {
 	t.Helper()
 	dir := t.TempDir()
 	cmd := program(t, "convert", "--from", "otlp-parts", "--to", to, "-", filepath.Join(dir, "out"))
-	cmd.Env = append(cmd.Env, peakFile+"="+filepath.Join(dir, "peak"))
+	cmd.Env = append(cmd.Env, peakFile+"="+filepath.Join(dir, "peak"), "GOGC=100") // the default, as for users
 	cmd.Stdin = input
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%s", out)
