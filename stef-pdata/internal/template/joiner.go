@@ -52,14 +52,23 @@ func (j *Joiner) Join(template string, params *otelstef.BodyParams) (string, err
 		return template, nil
 	}
 	if size > joinedBytes/4 {
-		return textOf(slot.join(make([]byte, 0, size), params)), nil
+		return textOf(slot.join(room(size), params)), nil
 	}
 	if cap(j.chunk)-len(j.chunk) < size {
-		j.chunk = make([]byte, 0, min(max(2*cap(j.chunk), firstJoined, size), joinedBytes))
+		j.chunk = room(min(max(2*cap(j.chunk), firstJoined, size), joinedBytes))
 	}
 	from := len(j.chunk)
 	j.chunk = slot.join(j.chunk, params)
 	return textOf(j.chunk[from:]), nil
+}
+
+// room returns an empty slice with capacity for n bytes. Unlike make, strings.Builder does not
+// clear the memory.
+func room(n int) []byte {
+	var b strings.Builder
+	b.Grow(max(n, 1))
+	b.WriteByte(0)
+	return unsafe.Slice(unsafe.StringData(b.String()), n)[:0]
 }
 
 // textOf returns b, which never changes again, as a string.
