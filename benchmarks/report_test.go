@@ -246,8 +246,9 @@ func isPublished(dir string) bool {
 	return err == nil && err2 == nil && os.SameFile(a, b)
 }
 
-// TestPublishedIsKept checks that the published folder is recognised by several names, so that
-// a part of the report does not replace it.
+// TestPublishedIsKept checks what protects the published folder: a run of a part of the studies
+// must not write to it. isPublished recognises the folder by each of its names, and isPart
+// recognises such a run.
 func TestPublishedIsKept(t *testing.T) {
 	absolute, err := filepath.Abs(published)
 	require.NoError(t, err)

@@ -315,8 +315,8 @@ func TestServerHandlerPanics(t *testing.T) {
 	})
 }
 
-// TestServerHandlerErrors: an error with a method that panics ends only its stream, also if the
-// handler has returned. A nil *Error, the result of FromStatus(nil), is no error.
+// TestServerHandlerErrors: if a method of the error that a handler returned panics, only its
+// stream ends. FromStatus(nil) returns a nil *Error; a handler that returns it succeeds.
 func TestServerHandlerErrors(t *testing.T) {
 	f := func(want codes.Code, panics uint64, err error) {
 		t.Helper()

@@ -23,7 +23,7 @@ var (
 	// ErrSignal: the signal is unknown and cannot be guessed, or it is not the
 	// requested signal.
 	ErrSignal = errors.New("signal")
-	// ErrProfiles: the file holds profiles. The text follows these words.
+	// ErrProfiles: the file holds profiles. The text continues one that ends in "profiles,".
 	ErrProfiles = errors.New("which STEF does not support: use OTLP for them")
 	// ErrRead: the source failed, not its content.
 	ErrRead = errors.New("cannot read")

@@ -235,7 +235,7 @@ func hash(t *schema.Type, v string) string {
 }
 
 // size returns the expression for the bytes that v adds to the size of a dictionary entry. It
-// returns "" for the 8 bytes of a number.
+// returns "" for bools, numbers and enums: each of them adds 8 bytes, which the caller counts.
 //
 // spec: #limits
 func size(t *schema.Type, v string) string {

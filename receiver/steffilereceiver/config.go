@@ -46,7 +46,7 @@ type Config struct {
 	StorageID *component.ID `mapstructure:"storage"`
 	// MaxBatchItems is the maximum number of items in a batch.
 	MaxBatchItems int `mapstructure:"max_batch_items"`
-	// MaxBatchMiB is the maximum size of a batch as OTLP. A record that is larger
+	// MaxBatchMiB is the maximum size of a batch as OTLP. A larger record, up to 32 MiB,
 	// becomes a batch of its own.
 	MaxBatchMiB int `mapstructure:"max_batch_mib"`
 	// RetryConfig configures the retries of batches that the pipeline refuses

@@ -43,8 +43,8 @@ type Config struct {
 	// frame, unless the size of the batch exceeds MaxBatchMiB.
 	MaxBatchItems int `mapstructure:"max_batch_items"`
 
-	// MaxBatchMiB is the maximum size of a batch of a stream as OTLP. A record
-	// that is larger becomes a batch of its own.
+	// MaxBatchMiB is the maximum size of a batch of a stream as OTLP. A larger record, up
+	// to 32 MiB, becomes a batch of its own.
 	MaxBatchMiB int `mapstructure:"max_batch_mib"`
 
 	// RetryAfter is how long clients are asked to wait when data is refused

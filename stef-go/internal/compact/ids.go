@@ -52,8 +52,8 @@ type spanID struct {
 	id, start uint64
 }
 
-// before decodes the first element of a block: the position of the previous block, and
-// the order of the first id in that block.
+// before decodes the first element of a block. It returns the position of the previous
+// block, and the order of the first id in the previous block.
 func (s *spanID) before() (block, first uint32) { return uint32(s.id), uint32(s.start) }
 
 const (
