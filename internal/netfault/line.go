@@ -91,8 +91,8 @@ func (l *line) Read(p []byte, limit *deadline) (int, error) {
 	}
 }
 
-// await waits until there is a signal, until the deadline, or until the time next, unless next is
-// zero.
+// await waits until there is a signal, the deadline passes, or the time next is reached. If next
+// is zero, it waits only for a signal or the deadline.
 func (l *line) await(next time.Time, limit *deadline) {
 	var fired <-chan time.Time
 	if !next.IsZero() {

@@ -85,8 +85,8 @@ func TestRecordContinues(t *testing.T) {
 	}
 }
 
-// A stream cannot begin, and later a file is removed. After each of these failures, the record of
-// the next file still has all fields. The records of both failures are lost.
+// The function that begins streams fails once, and later the active file is removed. The records
+// of both files are lost. The record of the next file still has the fields that were set only once.
 func TestRecordContinuesAfterError(t *testing.T) {
 	dir := t.TempDir()
 	fails := false

@@ -28,8 +28,8 @@ func (*noCopy) Unlock() {}
 // FullBit marks a multimap whose keys or length changed, or a value without a mark of its own.
 const FullBit = 1 << 63
 
-// MaxValueBits is the maximum number of pairs in a multimap whose changed values
-// have marks of their own.
+// MaxValueBits is the maximum length of a multimap that can be sent as its changed values only.
+// Each of the first MaxValueBits values of a multimap has its own mark; later values set FullBit.
 //
 // spec: #multimap
 const MaxValueBits = 62

@@ -411,7 +411,7 @@ func (e *encoder) unusual(x extent, s *shape, f func(x extent) error) error {
 	return err
 }
 
-// original converts the offset at in the rewritten item into an offset in the message. x is the
+// original converts an offset in the rewritten item, at, into an offset in the message. x is the
 // original item.
 func (e *encoder) original(x extent, at int) int {
 	plain := 0 // the end of the field in the rewritten item

@@ -113,12 +113,12 @@ const (
 	ShutDown
 	// GaveUp: the caller gave up.
 	GaveUp
-	// Unanswered: the peer ended the stream gracefully. It had not received the batch, if there is one.
+	// Unanswered: the peer ended the stream gracefully. A batch with this fault was not received.
 	Unanswered
 	// Bystander: the peer ended the stream for a permanent reason, but did not refuse this batch. Err
 	// says why.
 	Bystander
-	// EncoderFailed: the encoder failed before the batch was sent, but not while it encoded the
+	// EncoderFailed: the stream ended because its encoder failed, but not while it encoded this
 	// batch. Err says why.
 	EncoderFailed
 )
