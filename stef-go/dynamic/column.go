@@ -46,8 +46,8 @@ type column struct {
 	delta deltaState
 	xor   xorState
 
-	// The run of this frame: bitIn or bitOut if isBits is true, otherwise byteIn or
-	// byteOut.
+	// The run of the column in the current frame: bitIn or bitOut if isBits is true,
+	// otherwise byteIn or byteOut.
 	bitIn   bitReader
 	byteIn  byteReader
 	bitOut  bitWriter

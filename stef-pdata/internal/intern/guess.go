@@ -78,8 +78,8 @@ func (s *KeySorter) learnOrder(set *KeySet, pairs []Pair, places []uint8) {
 	}
 }
 
-// findGuessed is like Find, but only for a map that has the keys of a set in their last order. For
-// all other maps it adds nothing and returns false.
+// findGuessed is like Find, but only for a map whose keys are the keys of set in the order of
+// set.order. For all other maps it adds nothing and returns false.
 func (s *KeySorter) findGuessed(found *SortedPairs, set *KeySet, m pcommon.Map, store *PairStore) bool {
 	c, o := &s.PairCache, &set.order
 	if m.Len() != len(o.keys) || !c.current() || o.epoch != c.epochs[0] || !o.worthwhile() {

@@ -68,8 +68,8 @@ func asSent(b otlpfile.Batch) ([]byte, error) {
 	return b.Marshal()
 }
 
-// RequestsOf reads a stream of a root to its end, or to the first damaged frame,
-// and returns the sizes of one OTLP request for each of its frames.
+// RequestsOf reads a stream of a root to its end, or to the first damaged frame, and
+// converts each frame to an OTLP request. It returns the sums over these requests.
 func RequestsOf(src io.Reader, root *stream.Root) (*Requests, error) {
 	c, ok := conversions[root.Signal]
 	if !ok {
