@@ -117,7 +117,11 @@ func (b *backend[B]) send(ctx context.Context, data B, items int) *failure {
 }
 
 func (b *backend[B]) servesOthers(than *route[B]) bool {
-	return slices.ContainsFunc(b.routes.all(), func(r *route[B]) bool { return r != than && r.accepted.Load() })
+	return slices.ContainsFunc(b.routes.all(), func(r *route[B]) bool {
+		// Routes are never closed, so a request that was accepted long ago says nothing.
+		served := r.served.Load()
+		return r != than && (r.accepted.Load() || served != nil && time.Since(*served) < repeatPeriod)
+	})
 }
 
 func (b *backend[B]) hasOthers(than *route[B]) bool {

@@ -67,7 +67,8 @@ func (o *otlpSender[B]) send(ctx context.Context, b B, items int, headers metada
 	if err != nil {
 		return o.failed(ctx, err)
 	}
-	o.route.accepted.Store(true)
+	now := time.Now()
+	o.route.served.Store(&now)
 	o.health.accepted()
 	o.accepted(ctx, partial, items)
 	return nil
@@ -77,7 +78,7 @@ func (o *otlpSender[B]) failed(ctx context.Context, err error) *failure {
 	v := judge(err, o.config.Stef.alsoRetried())
 	o.telemetry.failed(ctx, ProtocolOTLP, v.code)
 	err = fmt.Errorf(otlpFailed+"%w", plain(err))
-	o.route.accepted.Store(false)
+	o.route.served.Store(nil)
 	onlyThis := refusesCredentials(v.code) && o.servesOthers(o.route) // for example because of its token
 	if !onlyThis && (ctx.Err() == nil || v.code == codes.DeadlineExceeded) {
 		o.health.failing(err)

@@ -21,6 +21,8 @@ import (
 	"google.golang.org/grpc/codes"
 	grpcmetadata "google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
+
+	"github.com/otelstef/stef/internal/signal"
 )
 
 // TestRefusedIdentityIsNoOutage checks that backends that refuse one tenant stay up for another
@@ -193,4 +195,38 @@ func TestRefusedIdentityByOTLP(t *testing.T) {
 	require.Zero(t, logs.FilterMessageSnippet("No traces can be sent").Len(), "%v", logs.All())
 	require.Len(t, host.events, 1)
 	require.Equal(t, componentstatus.StatusOK, host.events[0].Status())
+}
+
+// TestRefusedByOTLPSinceLong: an identity whose requests were accepted long ago, for example with an
+// old token, does not hide that the peer refuses all requests now.
+func TestRefusedByOTLPSinceLong(t *testing.T) {
+	one := listen(t, &peer{onRequest: func(ctx context.Context, _ ptrace.Traces) (r ptraceotlp.ExportResponse, err error) {
+		if md, _ := grpcmetadata.FromIncomingContext(ctx); md.Get("token")[0] != "old" {
+			err = status.Error(codes.Unauthenticated, "the account is closed")
+		}
+		return r, err
+	}}, "", false, true)
+	c := testConfig(one.addr)
+	c.Protocol = ProtocolOTLP
+	c.MetadataKeys = []string{"token"}
+	host := &statusHost{Host: componenttest.NewNopHost()}
+	x := startSignalOn(t, c, signal.Traces, host)
+	send := func(token string) error {
+		return x.push(contextOf(map[string][]string{"token": {token}}), spans("a"))
+	}
+	require.NoError(t, send("old"))
+	for range failuresUntilBad {
+		require.Error(t, send("new"))
+	}
+	require.Equal(t, componentstatus.StatusOK, host.last().Status())
+	long := time.Now().Add(-repeatPeriod)
+	for _, r := range x.only.routes.all() {
+		if r.who.headers.Get("token")[0] == "old" {
+			r.served.Store(&long)
+		}
+	}
+	for range failuresUntilBad {
+		require.Error(t, send("new"))
+	}
+	require.Equal(t, componentstatus.StatusRecoverableError, host.last().Status())
 }

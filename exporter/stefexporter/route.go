@@ -46,9 +46,10 @@ type route[B any] struct {
 	otlp      *otlpSender[B] // nil with protocol stef
 	who       identity
 	usingOTLP atomic.Bool // batches are sent by OTLP
-	accepted  atomic.Bool // the last attempt to open a stream, or the last OTLP request, succeeded
+	accepted  atomic.Bool // the last attempt to open a stream succeeded
 	failed    atomic.Bool // an attempt to open a stream failed
 	resort    throttle
+	served    atomic.Pointer[time.Time] // when the peer accepted the last OTLP request; nil if it failed
 
 	mu      sync.Mutex
 	ended   bool
