@@ -120,8 +120,8 @@ func (t *text) histogram(p pmetric.HistogramDataPoint) {
 	t.line("point.sum", "%s", optional(p.HasSum(), p.Sum()))
 	t.line("point.min", "%s", optional(p.HasMin(), p.Min()))
 	t.line("point.max", "%s", optional(p.HasMax(), p.Max()))
-	t.counts("point.bucket_counts", p.BucketCounts())
-	t.floats("point.explicit_bounds", p.ExplicitBounds())
+	list(t, "point.bucket_counts", p.BucketCounts().All(), appendCount)
+	list(t, "point.explicit_bounds", p.ExplicitBounds().All(), appendFloat)
 	t.exemplars(p.Exemplars())
 }
 

@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"iter"
 	"math"
 	"slices"
 	"strconv"
@@ -43,7 +44,7 @@ func (t *text) quoted(path, s string) {
 
 func (t *text) integer(path string, n uint64) {
 	t.begin(path)
-	t.buf = append(strconv.AppendUint(t.buf, n, 10), '\n')
+	t.buf = append(appendCount(t.buf, n), '\n')
 }
 
 func (t *text) valued(path string, v pcommon.Value) {
@@ -164,26 +165,17 @@ func optional(has bool, f float64) string {
 	return floatText(f)
 }
 
-func (t *text) floats(path string, fs pcommon.Float64Slice) {
+// list writes a list of numbers. add appends one number to a text.
+func list[N any](t *text, path string, numbers iter.Seq2[int, N], add func([]byte, N) []byte) {
 	t.begin(path)
 	t.buf = append(t.buf, '[')
-	for i, f := range fs.All() {
+	for i, n := range numbers {
 		if i > 0 {
 			t.buf = append(t.buf, ' ')
 		}
-		t.buf = appendFloat(t.buf, f)
+		t.buf = add(t.buf, n)
 	}
 	t.buf = append(t.buf, "]\n"...)
 }
 
-func (t *text) counts(path string, counts pcommon.UInt64Slice) {
-	t.begin(path)
-	t.buf = append(t.buf, '[')
-	for i, n := range counts.All() {
-		if i > 0 {
-			t.buf = append(t.buf, ' ')
-		}
-		t.buf = strconv.AppendUint(t.buf, n, 10)
-	}
-	t.buf = append(t.buf, "]\n"...)
-}
+func appendCount(buf []byte, n uint64) []byte { return strconv.AppendUint(buf, n, 10) }

@@ -128,8 +128,8 @@ func (m *Machine) wasIdle(s *Stream, ok bool, now time.Time) bool {
 type Over struct {
 	Cause  *Fault // nil: the stream ended gracefully, and all records are acknowledged
 	SentTo uint64 // the id of the last record that may have been sent
-	// TooLarge is not zero if the peer received a message that is too large: the message is a part of a
-	// chunk with these records.
+	// TooLarge has the records of a chunk if the stream ended because a message of this chunk is too
+	// large for gRPC of either end. Otherwise it is zero.
 	TooLarge wire.IDRange
 }
 
