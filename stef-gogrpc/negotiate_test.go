@@ -216,8 +216,8 @@ func one(yes bool) int {
 	return 0
 }
 
-// evolve returns another version of a schema. change returns how many fields a struct
-// or oneof gets. If the number is negative, it loses fields.
+// evolve returns another version of a schema. change returns the number of fields to append to
+// a struct or oneof. If the number is negative, that many of its last fields are removed.
 func evolve(root *schema.Struct, change func(*schema.Struct) int) *schema.Struct {
 	e := evolution{change, map[any]any{}}
 	return e.structs(root)

@@ -197,7 +197,7 @@ func (p *plan) printMultimapCommon(pr *printer, m *schema.Multimap, k, v part) {
 	n := m.Name
 	parts := []part{k, v}
 	pr.Decl("func (m *%s) init(parent *stefrt.Node, bit uint64) { m.node.Init(parent, bit) }", n)
-	pr.Decl("// clear removes all pairs without marks.")
+	pr.Decl("// clear removes all pairs and clears the marks.")
 	pr.P("func (m *%s) clear() {\nm.node.SetModified(0)\nm.pairs, m.sent = m.pairs[:0], 0\n}", n)
 	pr.Decl("// Reset removes all pairs.")
 	pr.P("func (m *%s) Reset() { m.SetLen(0) }", n)

@@ -275,7 +275,7 @@ func eachChoice(pr *printer, on string, fields []*field, statement func(f *field
 func (p *plan) printOneofCommon(pr *printer, s *schema.Struct, fields []*field, num, str bool) {
 	n := s.Name
 	pr.Decl("func (v *%s) init(parent *stefrt.Node, bit uint64) { v.node.Init(parent, bit) }", n)
-	pr.Decl("// clear sets the initial value without marks.")
+	pr.Decl("// clear sets the initial value and clears the marks.")
 	pr.P("func (v *%s) clear() {", n)
 	pr.P("v.node.SetModified(0)\nv.typ, v.sent = 0, 0")
 	if str {

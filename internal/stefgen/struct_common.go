@@ -52,7 +52,7 @@ func (p *plan) printStructInit(pr *printer, s *schema.Struct, fields []*field) {
 // printStructClear prints the methods that set the initial value.
 func (p *plan) printStructClear(pr *printer, s *schema.Struct, fields []*field) {
 	name := s.Name
-	pr.Decl("// clear sets the initial value without marks.")
+	pr.Decl("// clear sets the initial value and clears the marks.")
 	pr.P("func (s *%s) clear() {", name)
 	pr.P("s.node.SetModified(0)")
 	if optionalMask(fields) != "0" {

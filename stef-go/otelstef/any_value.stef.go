@@ -319,7 +319,7 @@ func (v *AnyValue) json(j *stefrt.JSON) {
 
 func (v *AnyValue) init(parent *stefrt.Node, bit uint64) { v.node.Init(parent, bit) }
 
-// clear sets the initial value without marks.
+// clear sets the initial value and clears the marks.
 func (v *AnyValue) clear() {
 	v.node.SetModified(0)
 	v.typ, v.sent = 0, 0

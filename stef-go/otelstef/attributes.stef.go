@@ -231,7 +231,7 @@ func (m *Attributes) json(j *stefrt.JSON) {
 
 func (m *Attributes) init(parent *stefrt.Node, bit uint64) { m.node.Init(parent, bit) }
 
-// clear removes all pairs without marks.
+// clear removes all pairs and clears the marks.
 func (m *Attributes) clear() {
 	m.node.SetModified(0)
 	m.pairs, m.sent = m.pairs[:0], 0

@@ -233,7 +233,7 @@ func (m *BodyMap) json(j *stefrt.JSON) {
 
 func (m *BodyMap) init(parent *stefrt.Node, bit uint64) { m.node.Init(parent, bit) }
 
-// clear removes all pairs without marks.
+// clear removes all pairs and clears the marks.
 func (m *BodyMap) clear() {
 	m.node.SetModified(0)
 	m.pairs, m.sent = m.pairs[:0], 0

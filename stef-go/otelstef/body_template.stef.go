@@ -82,7 +82,7 @@ func (s *BodyTemplate) init(parent *stefrt.Node, bit uint64) {
 	s.params.init(&s.node, BodyTemplateFieldParams)
 }
 
-// clear sets the initial value without marks.
+// clear sets the initial value and clears the marks.
 func (s *BodyTemplate) clear() {
 	s.node.SetModified(0)
 	s.template = ""

@@ -320,7 +320,7 @@ func (v *BodyValue) json(j *stefrt.JSON) {
 
 func (v *BodyValue) init(parent *stefrt.Node, bit uint64) { v.node.Init(parent, bit) }
 
-// clear sets the initial value without marks.
+// clear sets the initial value and clears the marks.
 func (v *BodyValue) clear() {
 	v.node.SetModified(0)
 	v.typ, v.sent = 0, 0

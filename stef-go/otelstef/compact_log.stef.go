@@ -107,7 +107,7 @@ func (s *CompactLog) Modified() uint64 { return s.node.Modified() }
 
 func (s *CompactLog) init(parent *stefrt.Node, bit uint64) { s.node.Init(parent, bit) }
 
-// clear sets the initial value without marks.
+// clear sets the initial value and clears the marks.
 func (s *CompactLog) clear() {
 	s.node.SetModified(0)
 	s.traceHigh, s.traceLow, s.refers, s.formats = 0, 0, false, false

@@ -126,7 +126,7 @@ func (s *CompactPoint) init(parent *stefrt.Node, bit uint64) {
 	s.floats.Init(&s.node, CompactPointFieldFloats)
 }
 
-// clear sets the initial value without marks.
+// clear sets the initial value and clears the marks.
 func (s *CompactPoint) clear() {
 	s.node.SetModified(0)
 	s.time, s.start, s.form, s.bits = 0, 0, 0, 0

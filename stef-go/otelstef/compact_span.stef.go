@@ -166,7 +166,7 @@ func (s *CompactSpan) init(parent *stefrt.Node, bit uint64) {
 	s.times.Init(&s.node, CompactSpanFieldTimes)
 }
 
-// clear sets the initial value without marks.
+// clear sets the initial value and clears the marks.
 func (s *CompactSpan) clear() {
 	s.node.SetModified(0)
 	s.trace, s.traceHigh, s.traceLow, s.known, s.parent, s.parentID, s.apart = 0, 0, 0, 0, 0, 0, false

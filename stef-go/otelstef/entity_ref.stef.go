@@ -95,7 +95,7 @@ func (s *EntityRef) init(parent *stefrt.Node, bit uint64) {
 	s.descriptionKeys.Init(&s.node, EntityRefFieldDescriptionKeys)
 }
 
-// clear sets the initial value without marks.
+// clear sets the initial value and clears the marks.
 func (s *EntityRef) clear() {
 	s.node.SetModified(0)
 	s.schemaURL, s.typeField = "", ""

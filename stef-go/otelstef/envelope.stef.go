@@ -53,7 +53,7 @@ func (s *Envelope) init(parent *stefrt.Node, bit uint64) {
 	s.attributes.init(&s.node, EnvelopeFieldAttributes)
 }
 
-// clear sets the initial value without marks.
+// clear sets the initial value and clears the marks.
 func (s *Envelope) clear() {
 	s.node.SetModified(0)
 	s.attributes.clear()

@@ -98,7 +98,7 @@ func (s *Event) init(parent *stefrt.Node, bit uint64) {
 	s.attributes.init(&s.node, EventFieldAttributes)
 }
 
-// clear sets the initial value without marks.
+// clear sets the initial value and clears the marks.
 func (s *Event) clear() {
 	s.node.SetModified(0)
 	s.name, s.timeUnixNano, s.droppedAttributesCount = "", 0, 0

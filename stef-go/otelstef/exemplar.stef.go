@@ -103,7 +103,7 @@ func (s *Exemplar) init(parent *stefrt.Node, bit uint64) {
 	s.filteredAttributes.init(&s.node, ExemplarFieldFilteredAttributes)
 }
 
-// clear sets the initial value without marks.
+// clear sets the initial value and clears the marks.
 func (s *Exemplar) clear() {
 	s.node.SetModified(0)
 	s.timestamp, s.spanID, s.traceID = 0, s.spanID[:0], s.traceID[:0]

@@ -142,7 +142,7 @@ func (v *ExemplarValue) json(j *stefrt.JSON) {
 
 func (v *ExemplarValue) init(parent *stefrt.Node, bit uint64) { v.node.Init(parent, bit) }
 
-// clear sets the initial value without marks.
+// clear sets the initial value and clears the marks.
 func (v *ExemplarValue) clear() {
 	v.node.SetModified(0)
 	v.typ, v.sent = 0, 0

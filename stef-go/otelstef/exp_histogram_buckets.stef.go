@@ -81,7 +81,7 @@ func (s *ExpHistogramBuckets) init(parent *stefrt.Node, bit uint64) {
 	s.bucketCounts.Init(&s.node, ExpHistogramBucketsFieldBucketCounts)
 }
 
-// clear sets the initial value without marks.
+// clear sets the initial value and clears the marks.
 func (s *ExpHistogramBuckets) clear() {
 	s.node.SetModified(0)
 	s.offset = 0

@@ -274,7 +274,7 @@ func (s *ExpHistogramValue) init(parent *stefrt.Node, bit uint64) {
 	s.negativeBuckets.init(&s.node, ExpHistogramValueFieldNegativeBuckets)
 }
 
-// clear sets the initial value without marks.
+// clear sets the initial value and clears the marks.
 func (s *ExpHistogramValue) clear() {
 	s.node.SetModified(0)
 	s.present, s.sentPresent = 0, 0

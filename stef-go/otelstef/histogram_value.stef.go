@@ -209,7 +209,7 @@ func (s *HistogramValue) init(parent *stefrt.Node, bit uint64) {
 	s.bucketCounts.Init(&s.node, HistogramValueFieldBucketCounts)
 }
 
-// clear sets the initial value without marks.
+// clear sets the initial value and clears the marks.
 func (s *HistogramValue) clear() {
 	s.node.SetModified(0)
 	s.present, s.sentPresent = 0, 0

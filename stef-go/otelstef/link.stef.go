@@ -127,7 +127,7 @@ func (s *Link) init(parent *stefrt.Node, bit uint64) {
 	s.attributes.init(&s.node, LinkFieldAttributes)
 }
 
-// clear sets the initial value without marks.
+// clear sets the initial value and clears the marks.
 func (s *Link) clear() {
 	s.node.SetModified(0)
 	s.traceID, s.spanID, s.traceState, s.flags, s.droppedAttributesCount = s.traceID[:0], s.spanID[:0], "", 0, 0

@@ -198,7 +198,7 @@ func (v *LogBody) json(j *stefrt.JSON) {
 
 func (v *LogBody) init(parent *stefrt.Node, bit uint64) { v.node.Init(parent, bit) }
 
-// clear sets the initial value without marks.
+// clear sets the initial value and clears the marks.
 func (v *LogBody) clear() {
 	v.node.SetModified(0)
 	v.typ, v.sent = 0, 0

@@ -279,7 +279,7 @@ func (s *LogRecord) init(parent *stefrt.Node, bit uint64) {
 	s.attributes.init(&s.node, LogRecordFieldAttributes)
 }
 
-// clear sets the initial value without marks.
+// clear sets the initial value and clears the marks.
 func (s *LogRecord) clear() {
 	s.node.SetModified(0)
 	s.present, s.sentPresent = 0, 0

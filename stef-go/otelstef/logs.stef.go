@@ -175,7 +175,7 @@ func (s *Logs) init(parent *stefrt.Node, bit uint64) {
 	s.compact.init(&s.node, LogsFieldCompact)
 }
 
-// clear sets the initial value without marks.
+// clear sets the initial value and clears the marks.
 func (s *Logs) clear() {
 	s.node.SetModified(0)
 	s.trace, s.known, s.id = 0, 0, 0

@@ -153,7 +153,7 @@ func (s *Metric) init(parent *stefrt.Node, bit uint64) {
 	s.histogramBounds.Init(&s.node, MetricFieldHistogramBounds)
 }
 
-// clear sets the initial value without marks.
+// clear sets the initial value and clears the marks.
 func (s *Metric) clear() {
 	s.node.SetModified(0)
 	s.name, s.description, s.unit, s.typeField, s.aggregationTemporality, s.monotonic = "", "", "", 0, 0, false

@@ -182,7 +182,7 @@ func (s *Metrics) init(parent *stefrt.Node, bit uint64) {
 	s.compact.init(&s.node, MetricsFieldCompact)
 }
 
-// clear sets the initial value without marks.
+// clear sets the initial value and clears the marks.
 func (s *Metrics) clear() {
 	s.node.SetModified(0)
 	s.number = 0

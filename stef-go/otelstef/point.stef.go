@@ -119,7 +119,7 @@ func (s *Point) init(parent *stefrt.Node, bit uint64) {
 	s.exemplars.Init(&exemplarElem, &s.node, PointFieldExemplars)
 }
 
-// clear sets the initial value without marks.
+// clear sets the initial value and clears the marks.
 func (s *Point) clear() {
 	s.node.SetModified(0)
 	s.startTimestamp, s.timestamp, s.flags, s.compactExemplars = 0, 0, 0, 0

@@ -246,7 +246,7 @@ func (v *PointValue) json(j *stefrt.JSON) {
 
 func (v *PointValue) init(parent *stefrt.Node, bit uint64) { v.node.Init(parent, bit) }
 
-// clear sets the initial value without marks.
+// clear sets the initial value and clears the marks.
 func (v *PointValue) clear() {
 	v.node.SetModified(0)
 	v.typ, v.sent = 0, 0

@@ -71,7 +71,7 @@ func (s *QuantileValue) Modified() uint64 { return s.node.Modified() }
 
 func (s *QuantileValue) init(parent *stefrt.Node, bit uint64) { s.node.Init(parent, bit) }
 
-// clear sets the initial value without marks.
+// clear sets the initial value and clears the marks.
 func (s *QuantileValue) clear() {
 	s.node.SetModified(0)
 	s.quantile, s.value = 0, 0

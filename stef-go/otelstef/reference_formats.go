@@ -24,8 +24,7 @@ const (
 
 const months = "JanFebMarAprMayJunJulAugSepOctNovDec"
 
-// AppendTime appends a time in Unix nanoseconds in a format. ok is false if there is no
-// such format.
+// AppendTime formats a time and appends the text to dst. ok is false if the format is unknown.
 func AppendTime(dst []byte, format TimeFormat, unixNano uint64) (text []byte, ok bool) {
 	seconds, nanos := unixNano/1e9, unixNano%1e9
 	if format == TimeCommonLog {
@@ -118,8 +117,8 @@ const quarter = 900
 
 const weekdays = "ThuFriSatSunMonTueWed" // 1970 began with a Thursday
 
-// AppendClock appends a time in Unix nanoseconds in a format. ok is false if there is no such
-// format, or if the time in the zone is before 1970 or too late for 64 bits of nanoseconds.
+// AppendClock formats a time and appends the text to dst. ok is false if the format is unknown,
+// or if the time in the zone is before 1970 or too late for 64 bits of nanoseconds.
 func AppendClock(dst []byte, format ClockFormat, unixNano uint64) (text []byte, ok bool) {
 	if len(format) != 4 {
 		return dst, false

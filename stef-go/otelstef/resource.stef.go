@@ -94,7 +94,7 @@ func (s *Resource) init(parent *stefrt.Node, bit uint64) {
 	s.entityRefs.Init(&entityRefElem, &s.node, ResourceFieldEntityRefs)
 }
 
-// clear sets the initial value without marks.
+// clear sets the initial value and clears the marks.
 func (s *Resource) clear() {
 	s.node.SetModified(0)
 	s.schemaURL, s.droppedAttributesCount = "", 0

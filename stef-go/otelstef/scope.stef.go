@@ -118,7 +118,7 @@ func (s *Scope) init(parent *stefrt.Node, bit uint64) {
 	s.attributes.init(&s.node, ScopeFieldAttributes)
 }
 
-// clear sets the initial value without marks.
+// clear sets the initial value and clears the marks.
 func (s *Scope) clear() {
 	s.node.SetModified(0)
 	s.name, s.version, s.schemaURL, s.droppedAttributesCount = "", "", "", 0

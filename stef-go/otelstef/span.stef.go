@@ -250,7 +250,7 @@ func (s *Span) init(parent *stefrt.Node, bit uint64) {
 	s.status.init(&s.node, SpanFieldStatus)
 }
 
-// clear sets the initial value without marks.
+// clear sets the initial value and clears the marks.
 func (s *Span) clear() {
 	s.node.SetModified(0)
 	s.traceID, s.spanID, s.traceState, s.parentSpanID, s.flags, s.name, s.kind, s.startTimeUnixNano, s.endTimeUnixNano, s.droppedAttributesCount, s.droppedEventsCount, s.droppedLinksCount = s.traceID[:0], s.spanID[:0], "", s.parentSpanID[:0], 0, "", 0, 0, 0, 0, 0, 0

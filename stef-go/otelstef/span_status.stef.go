@@ -75,7 +75,7 @@ func (s *SpanStatus) Modified() uint64 { return s.node.Modified() }
 
 func (s *SpanStatus) init(parent *stefrt.Node, bit uint64) { s.node.Init(parent, bit) }
 
-// clear sets the initial value without marks.
+// clear sets the initial value and clears the marks.
 func (s *SpanStatus) clear() {
 	s.node.SetModified(0)
 	s.message, s.code = "", 0

@@ -178,7 +178,7 @@ func (s *Spans) init(parent *stefrt.Node, bit uint64) {
 	s.compact.init(&s.node, SpansFieldCompact)
 }
 
-// clear sets the initial value without marks.
+// clear sets the initial value and clears the marks.
 func (s *Spans) clear() {
 	s.node.SetModified(0)
 	s.id, s.start, s.duration = 0, 0, 0

@@ -98,7 +98,7 @@ func (s *SummaryValue) init(parent *stefrt.Node, bit uint64) {
 	s.quantileValues.Init(&quantileValueElem, &s.node, SummaryValueFieldQuantileValues)
 }
 
-// clear sets the initial value without marks.
+// clear sets the initial value and clears the marks.
 func (s *SummaryValue) clear() {
 	s.node.SetModified(0)
 	s.count, s.sum = 0, 0

@@ -25,8 +25,8 @@ type Array[T any] struct {
 // values of dictionary structs need are nil for other types.
 type Elem[T any] struct {
 	Init     func(v *T, parent *Node, bit uint64)
-	Clear    func(v *T) // sets the initial value without marks
-	Reset    func(v *T) // sets the initial value with marks
+	Clear    func(v *T) // sets the initial value and clears the marks
+	Reset    func(v *T) // sets the initial value and marks what changes
 	CopyFrom func(v, src *T)
 	Equal    func(v, o *T) bool
 	MarkAll  func(v *T, c *Check)
@@ -126,7 +126,7 @@ func (a *Array[T]) reserve(n int) {
 // Reset makes the array empty.
 func (a *Array[T]) Reset() { a.SetLen(0) }
 
-// Clear makes the array empty without marks. For generated code.
+// Clear makes the array empty and clears its marks. For generated code.
 func (a *Array[T]) Clear() {
 	a.n, a.sent, a.node.mask = 0, 0, 0
 }

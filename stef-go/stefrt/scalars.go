@@ -102,7 +102,7 @@ func (a *Scalars[T]) Equal(o *Scalars[T]) bool { return slices.Equal(a.v, o.v) }
 // Reset makes the array empty.
 func (a *Scalars[T]) Reset() { a.SetLen(0) }
 
-// Clear makes the array empty without marks. For generated code.
+// Clear makes the array empty and clears its marks. For generated code.
 func (a *Scalars[T]) Clear() { a.v, a.node.mask = a.v[:0], 0 }
 
 // Encoding clears the marks and returns the elements. For generated code.
@@ -230,7 +230,7 @@ func (a *Float64s) Equal(o *Float64s) bool { return slices.EqualFunc(a.v, o.v, S
 // Reset makes the array empty.
 func (a *Float64s) Reset() { a.SetLen(0) }
 
-// Clear makes the array empty without marks. For generated code.
+// Clear makes the array empty and clears its marks. For generated code.
 func (a *Float64s) Clear() { a.v, a.node.mask = a.v[:0], 0 }
 
 // Encoding clears the marks and returns the elements. For generated code.
@@ -345,7 +345,7 @@ func (a *ByteRuns) Equal(o *ByteRuns) bool { return slices.EqualFunc(a.v, o.v, b
 // Reset makes the array empty.
 func (a *ByteRuns) Reset() { a.SetLen(0) }
 
-// Clear makes the array empty without marks. For generated code.
+// Clear makes the array empty and clears its marks. For generated code.
 func (a *ByteRuns) Clear() { a.v, a.node.mask = a.v[:0], 0 }
 
 // Encoding clears the marks and returns the elements. For generated code.

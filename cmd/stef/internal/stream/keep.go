@@ -30,8 +30,8 @@ type Whole struct {
 	// Cut says that the stream ends inside the next frame, as after a crash of
 	// its writer, and has no other damage.
 	Cut bool
-	// Unended says that a compressed file ends after the whole frames, but that its compression
-	// has no end: a frame may be lost.
+	// Unended says that a compressed file ends without the end of its compression. Its content
+	// ends after a whole frame, so it is unknown whether further frames are lost.
 	Unended bool
 	// Broken says that the compression of a compressed file is damaged. Lost does not count what
 	// cannot be decompressed.

@@ -647,7 +647,7 @@ func (v *Any) json(j *stefrt.JSON) {
 
 func (v *Any) init(parent *stefrt.Node, bit uint64) { v.node.Init(parent, bit) }
 
-// clear sets the initial value without marks.
+// clear sets the initial value and clears the marks.
 func (v *Any) clear() {
 	v.node.SetModified(0)
 	v.typ, v.sent = 0, 0

@@ -197,7 +197,7 @@ func (v *Boxed) json(j *stefrt.JSON) {
 
 func (v *Boxed) init(parent *stefrt.Node, bit uint64) { v.node.Init(parent, bit) }
 
-// clear sets the initial value without marks.
+// clear sets the initial value and clears the marks.
 func (v *Boxed) clear() {
 	v.node.SetModified(0)
 	v.typ, v.sent = 0, 0

@@ -222,7 +222,7 @@ func (v *Numbers) json(j *stefrt.JSON) {
 
 func (v *Numbers) init(parent *stefrt.Node, bit uint64) { v.node.Init(parent, bit) }
 
-// clear sets the initial value without marks.
+// clear sets the initial value and clears the marks.
 func (v *Numbers) clear() {
 	v.node.SetModified(0)
 	v.typ, v.sent = 0, 0

@@ -113,7 +113,7 @@ func (v *One) json(j *stefrt.JSON) {
 
 func (v *One) init(parent *stefrt.Node, bit uint64) { v.node.Init(parent, bit) }
 
-// clear sets the initial value without marks.
+// clear sets the initial value and clears the marks.
 func (v *One) clear() {
 	v.node.SetModified(0)
 	v.typ, v.sent = 0, 0

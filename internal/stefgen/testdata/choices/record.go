@@ -138,7 +138,7 @@ func (s *Record) init(parent *stefrt.Node, bit uint64) {
 	s.boxed.init(&s.node, RecordFieldBoxed)
 }
 
-// clear sets the initial value without marks.
+// clear sets the initial value and clears the marks.
 func (s *Record) clear() {
 	s.node.SetModified(0)
 	s.any.clear()

@@ -312,7 +312,7 @@ func (v *Seven) json(j *stefrt.JSON) {
 
 func (v *Seven) init(parent *stefrt.Node, bit uint64) { v.node.Init(parent, bit) }
 
-// clear sets the initial value without marks.
+// clear sets the initial value and clears the marks.
 func (v *Seven) clear() {
 	v.node.SetModified(0)
 	v.typ, v.sent = 0, 0

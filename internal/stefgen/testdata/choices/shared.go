@@ -75,7 +75,7 @@ func (s *Shared) init(parent *stefrt.Node, bit uint64) {
 	s.numbers.init(&s.node, SharedFieldNumbers)
 }
 
-// clear sets the initial value without marks.
+// clear sets the initial value and clears the marks.
 func (s *Shared) clear() {
 	s.node.SetModified(0)
 	s.n = 0

@@ -155,7 +155,7 @@ func (v *Texts) json(j *stefrt.JSON) {
 
 func (v *Texts) init(parent *stefrt.Node, bit uint64) { v.node.Init(parent, bit) }
 
-// clear sets the initial value without marks.
+// clear sets the initial value and clears the marks.
 func (v *Texts) clear() {
 	v.node.SetModified(0)
 	v.typ, v.sent = 0, 0

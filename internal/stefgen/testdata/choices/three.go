@@ -190,7 +190,7 @@ func (v *Three) json(j *stefrt.JSON) {
 
 func (v *Three) init(parent *stefrt.Node, bit uint64) { v.node.Init(parent, bit) }
 
-// clear sets the initial value without marks.
+// clear sets the initial value and clears the marks.
 func (v *Three) clear() {
 	v.node.SetModified(0)
 	v.typ, v.sent = 0, 0

@@ -162,7 +162,7 @@ func (v *Choice) json(j *stefrt.JSON) {
 
 func (v *Choice) init(parent *stefrt.Node, bit uint64) { v.node.Init(parent, bit) }
 
-// clear sets the initial value without marks.
+// clear sets the initial value and clears the marks.
 func (v *Choice) clear() {
 	v.node.SetModified(0)
 	v.typ, v.sent = 0, 0

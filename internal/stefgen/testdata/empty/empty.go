@@ -40,7 +40,7 @@ func (s *Empty) Modified() uint64 { return s.node.Modified() }
 
 func (s *Empty) init(parent *stefrt.Node, bit uint64) { s.node.Init(parent, bit) }
 
-// clear sets the initial value without marks.
+// clear sets the initial value and clears the marks.
 func (s *Empty) clear() { s.node.SetModified(0) }
 
 var initialEmpty = NewEmpty()

@@ -84,7 +84,7 @@ func (v *Nothing) json(j *stefrt.JSON) {
 
 func (v *Nothing) init(parent *stefrt.Node, bit uint64) { v.node.Init(parent, bit) }
 
-// clear sets the initial value without marks.
+// clear sets the initial value and clears the marks.
 func (v *Nothing) clear() {
 	v.node.SetModified(0)
 	v.typ, v.sent = 0, 0

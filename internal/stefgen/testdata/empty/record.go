@@ -210,7 +210,7 @@ func (s *Record) init(parent *stefrt.Node, bit uint64) {
 	s.unit.node.Init(&s.node, RecordFieldUnit)
 }
 
-// clear sets the initial value without marks.
+// clear sets the initial value and clears the marks.
 func (s *Record) clear() {
 	s.node.SetModified(0)
 	s.present, s.sentPresent = 0, 0

@@ -41,7 +41,7 @@ func (s *Unit) Modified() uint64 { return s.node.Modified() }
 
 func (s *Unit) init(parent *stefrt.Node, bit uint64) { s.node.Init(parent, bit) }
 
-// clear sets the initial value without marks.
+// clear sets the initial value and clears the marks.
 func (s *Unit) clear() { s.node.SetModified(0) }
 
 var initialUnit = NewUnit()

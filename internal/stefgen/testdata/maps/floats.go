@@ -173,7 +173,7 @@ func (m *Floats) json(j *stefrt.JSON) {
 
 func (m *Floats) init(parent *stefrt.Node, bit uint64) { m.node.Init(parent, bit) }
 
-// clear removes all pairs without marks.
+// clear removes all pairs and clears the marks.
 func (m *Floats) clear() {
 	m.node.SetModified(0)
 	m.pairs, m.sent = m.pairs[:0], 0

@@ -124,7 +124,7 @@ func (m *Nested) json(j *stefrt.JSON) {
 
 func (m *Nested) init(parent *stefrt.Node, bit uint64) { m.node.Init(parent, bit) }
 
-// clear removes all pairs without marks.
+// clear removes all pairs and clears the marks.
 func (m *Nested) clear() {
 	m.node.SetModified(0)
 	m.pairs, m.sent = m.pairs[:0], 0

@@ -174,7 +174,7 @@ func (s *Record) init(parent *stefrt.Node, bit uint64) {
 	s.list.Init(&wordsElem, &s.node, RecordFieldList)
 }
 
-// clear sets the initial value without marks.
+// clear sets the initial value and clears the marks.
 func (s *Record) clear() {
 	s.node.SetModified(0)
 	s.bools.clear()

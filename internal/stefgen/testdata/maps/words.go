@@ -185,7 +185,7 @@ func (m *Words) json(j *stefrt.JSON) {
 
 func (m *Words) init(parent *stefrt.Node, bit uint64) { m.node.Init(parent, bit) }
 
-// clear removes all pairs without marks.
+// clear removes all pairs and clears the marks.
 func (m *Words) clear() {
 	m.node.SetModified(0)
 	m.pairs, m.sent = m.pairs[:0], 0

@@ -198,7 +198,7 @@ func (v *Bits) json(j *stefrt.JSON) {
 
 func (v *Bits) init(parent *stefrt.Node, bit uint64) { v.node.Init(parent, bit) }
 
-// clear sets the initial value without marks.
+// clear sets the initial value and clears the marks.
 func (v *Bits) clear() {
 	v.node.SetModified(0)
 	v.typ, v.sent = 0, 0

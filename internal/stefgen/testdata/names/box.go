@@ -61,7 +61,7 @@ func (s *Box) init(parent *stefrt.Node, bit uint64) {
 	s.len.init(&s.node, BoxFieldLen)
 }
 
-// clear sets the initial value without marks.
+// clear sets the initial value and clears the marks.
 func (s *Box) clear() {
 	s.node.SetModified(0)
 	s.values.Clear()

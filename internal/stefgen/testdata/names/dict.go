@@ -338,7 +338,7 @@ func (v *Dict) json(j *stefrt.JSON) {
 
 func (v *Dict) init(parent *stefrt.Node, bit uint64) { v.node.Init(parent, bit) }
 
-// clear sets the initial value without marks.
+// clear sets the initial value and clears the marks.
 func (v *Dict) clear() {
 	v.node.SetModified(0)
 	v.typ, v.sent = 0, 0

@@ -112,7 +112,7 @@ func (s *Failed) init(parent *stefrt.Node, bit uint64) {
 	s.failure.init(&s.node, FailedFieldFailure)
 }
 
-// clear sets the initial value without marks.
+// clear sets the initial value and clears the marks.
 func (s *Failed) clear() {
 	s.node.SetModified(0)
 	s.present, s.sentPresent = 0, 0

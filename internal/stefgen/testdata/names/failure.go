@@ -167,7 +167,7 @@ func (v *Failure) json(j *stefrt.JSON) {
 
 func (v *Failure) init(parent *stefrt.Node, bit uint64) { v.node.Init(parent, bit) }
 
-// clear sets the initial value without marks.
+// clear sets the initial value and clears the marks.
 func (v *Failure) clear() {
 	v.node.SetModified(0)
 	v.typ, v.sent = 0, 0

@@ -67,7 +67,7 @@ func (s *HostWindows) init(parent *stefrt.Node, bit uint64) {
 	s.failed.init(&s.node, HostWindowsFieldFailed)
 }
 
-// clear sets the initial value without marks.
+// clear sets the initial value and clears the marks.
 func (s *HostWindows) clear() {
 	s.node.SetModified(0)
 	s.arm64 = 0

@@ -58,7 +58,7 @@ func (s *Inner) Modified() uint64 { return s.node.Modified() }
 
 func (s *Inner) init(parent *stefrt.Node, bit uint64) { s.node.Init(parent, bit) }
 
-// clear sets the initial value without marks.
+// clear sets the initial value and clears the marks.
 func (s *Inner) clear() {
 	s.node.SetModified(0)
 	s.n = 0

@@ -71,7 +71,7 @@ func (s *Package) init(parent *stefrt.Node, bit uint64) {
 	s.ranges.Init(&rangeFieldElem, &s.node, PackageFieldRanges)
 }
 
-// clear sets the initial value without marks.
+// clear sets the initial value and clears the marks.
 func (s *Package) clear() {
 	s.node.SetModified(0)
 	s.name = ""

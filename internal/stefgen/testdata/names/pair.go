@@ -195,7 +195,7 @@ func (v *Pair) json(j *stefrt.JSON) {
 
 func (v *Pair) init(parent *stefrt.Node, bit uint64) { v.node.Init(parent, bit) }
 
-// clear sets the initial value without marks.
+// clear sets the initial value and clears the marks.
 func (v *Pair) clear() {
 	v.node.SetModified(0)
 	v.typ, v.sent = 0, 0

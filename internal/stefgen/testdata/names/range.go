@@ -160,7 +160,7 @@ func (v *Range) json(j *stefrt.JSON) {
 
 func (v *Range) init(parent *stefrt.Node, bit uint64) { v.node.Init(parent, bit) }
 
-// clear sets the initial value without marks.
+// clear sets the initial value and clears the marks.
 func (v *Range) clear() {
 	v.node.SetModified(0)
 	v.typ, v.sent = 0, 0

@@ -184,7 +184,7 @@ func (s *Slot) init(parent *stefrt.Node, bit uint64) {
 	s.cleanField.Init(&s.node, SlotFieldClean)
 }
 
-// clear sets the initial value without marks.
+// clear sets the initial value and clears the marks.
 func (s *Slot) clear() {
 	s.node.SetModified(0)
 	s.present, s.sentPresent = 0, 0

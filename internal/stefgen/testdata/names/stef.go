@@ -67,7 +67,7 @@ func (s *Stef) init(parent *stefrt.Node, bit uint64) {
 	s.bits.init(&s.node, StefFieldBits)
 }
 
-// clear sets the initial value without marks.
+// clear sets the initial value and clears the marks.
 func (s *Stef) clear() {
 	s.node.SetModified(0)
 	s.codec = 0

@@ -159,7 +159,7 @@ func (v *Branch) json(j *stefrt.JSON) {
 
 func (v *Branch) init(parent *stefrt.Node, bit uint64) { v.node.Init(parent, bit) }
 
-// clear sets the initial value without marks.
+// clear sets the initial value and clears the marks.
 func (v *Branch) clear() {
 	v.node.SetModified(0)
 	v.typ, v.sent = 0, 0

@@ -170,7 +170,7 @@ func (s *Deeper) init(parent *stefrt.Node, bit uint64) {
 	s.e.node.Init(&s.node, DeeperFieldE)
 }
 
-// clear sets the initial value without marks.
+// clear sets the initial value and clears the marks.
 func (s *Deeper) clear() {
 	s.node.SetModified(0)
 	s.present, s.sentPresent = 0, 0

@@ -128,7 +128,7 @@ func (s *Inner2) Modified() uint64 { return s.node.Modified() }
 
 func (s *Inner2) init(parent *stefrt.Node, bit uint64) { s.node.Init(parent, bit) }
 
-// clear sets the initial value without marks.
+// clear sets the initial value and clears the marks.
 func (s *Inner2) clear() {
 	s.node.SetModified(0)
 	s.present, s.sentPresent = 0, 0

@@ -321,7 +321,7 @@ func (s *Shared) init(parent *stefrt.Node, bit uint64) {
 	s.sub.node.Init(&s.node, SharedFieldSub)
 }
 
-// clear sets the initial value without marks.
+// clear sets the initial value and clears the marks.
 func (s *Shared) clear() {
 	s.node.SetModified(0)
 	s.present, s.sentPresent = 0, 0

@@ -102,7 +102,7 @@ func (s *Sub) Modified() uint64 { return s.node.Modified() }
 
 func (s *Sub) init(parent *stefrt.Node, bit uint64) { s.node.Init(parent, bit) }
 
-// clear sets the initial value without marks.
+// clear sets the initial value and clears the marks.
 func (s *Sub) clear() {
 	s.node.SetModified(0)
 	s.present, s.sentPresent = 0, 0

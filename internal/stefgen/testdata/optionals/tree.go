@@ -281,7 +281,7 @@ func (s *Tree) Modified() uint64 { return s.node.Modified() }
 
 func (s *Tree) init(parent *stefrt.Node, bit uint64) { s.node.Init(parent, bit) }
 
-// clear sets the initial value without marks.
+// clear sets the initial value and clears the marks.
 func (s *Tree) clear() {
 	s.node.SetModified(0)
 	s.present, s.sentPresent = 0, 0

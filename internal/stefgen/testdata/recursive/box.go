@@ -107,7 +107,7 @@ func (s *Box) init(parent *stefrt.Node, bit uint64) {
 	s.value.init(&s.node, BoxFieldValue)
 }
 
-// clear sets the initial value without marks.
+// clear sets the initial value and clears the marks.
 func (s *Box) clear() {
 	s.node.SetModified(0)
 	s.present, s.sentPresent = 0, 0

@@ -115,7 +115,7 @@ func (s *First) Modified() uint64 { return s.node.Modified() }
 
 func (s *First) init(parent *stefrt.Node, bit uint64) { s.node.Init(parent, bit) }
 
-// clear sets the initial value without marks.
+// clear sets the initial value and clears the marks.
 func (s *First) clear() {
 	s.node.SetModified(0)
 	s.present, s.sentPresent = 0, 0

@@ -164,7 +164,7 @@ func (v *Key) json(j *stefrt.JSON) {
 
 func (v *Key) init(parent *stefrt.Node, bit uint64) { v.node.Init(parent, bit) }
 
-// clear sets the initial value without marks.
+// clear sets the initial value and clears the marks.
 func (v *Key) clear() {
 	v.node.SetModified(0)
 	v.typ, v.sent = 0, 0

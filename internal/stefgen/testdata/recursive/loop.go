@@ -76,7 +76,7 @@ func (s *Loop) init(parent *stefrt.Node, bit uint64) {
 	s.turns.Init(&turnElem, &s.node, LoopFieldTurns)
 }
 
-// clear sets the initial value without marks.
+// clear sets the initial value and clears the marks.
 func (s *Loop) clear() {
 	s.node.SetModified(0)
 	s.n = 0

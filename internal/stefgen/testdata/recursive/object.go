@@ -216,7 +216,7 @@ func (m *Object) json(j *stefrt.JSON) {
 
 func (m *Object) init(parent *stefrt.Node, bit uint64) { m.node.Init(parent, bit) }
 
-// clear removes all pairs without marks.
+// clear removes all pairs and clears the marks.
 func (m *Object) clear() {
 	m.node.SetModified(0)
 	m.pairs, m.sent = m.pairs[:0], 0

@@ -94,7 +94,7 @@ func (s *Second) init(parent *stefrt.Node, bit uint64) {
 	s.byFirst.init(&s.node, SecondFieldByFirst)
 }
 
-// clear sets the initial value without marks.
+// clear sets the initial value and clears the marks.
 func (s *Second) clear() {
 	s.node.SetModified(0)
 	s.s = ""

@@ -68,7 +68,7 @@ func (s *Shared) init(parent *stefrt.Node, bit uint64) {
 	s.mutual.init(&s.node, SharedFieldMutual)
 }
 
-// clear sets the initial value without marks.
+// clear sets the initial value and clears the marks.
 func (s *Shared) clear() {
 	s.node.SetModified(0)
 	s.value.clear()

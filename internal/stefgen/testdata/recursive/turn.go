@@ -139,7 +139,7 @@ func (s *Turn) init(parent *stefrt.Node, bit uint64) {
 	s.maybe.node.Init(&s.node, TurnFieldMaybe)
 }
 
-// clear sets the initial value without marks.
+// clear sets the initial value and clears the marks.
 func (s *Turn) clear() {
 	s.node.SetModified(0)
 	s.present, s.sentPresent = 0, 0

@@ -287,7 +287,7 @@ func (v *Value) json(j *stefrt.JSON) {
 
 func (v *Value) init(parent *stefrt.Node, bit uint64) { v.node.Init(parent, bit) }
 
-// clear sets the initial value without marks.
+// clear sets the initial value and clears the marks.
 func (v *Value) clear() {
 	v.node.SetModified(0)
 	v.typ, v.sent = 0, 0

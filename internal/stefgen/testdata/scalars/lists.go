@@ -261,7 +261,7 @@ func (s *Lists) init(parent *stefrt.Node, bit uint64) {
 	s.maybeRatios.Init(&s.node, ListsFieldMaybeRatios)
 }
 
-// clear sets the initial value without marks.
+// clear sets the initial value and clears the marks.
 func (s *Lists) clear() {
 	s.node.SetModified(0)
 	s.present, s.sentPresent = 0, 0

@@ -192,7 +192,7 @@ func (s *Plain) init(parent *stefrt.Node, bit uint64) {
 	s.lists.init(&s.node, PlainFieldLists)
 }
 
-// clear sets the initial value without marks.
+// clear sets the initial value and clears the marks.
 func (s *Plain) clear() {
 	s.node.SetModified(0)
 	s.flag, s.signed, s.count, s.ratio, s.text, s.word, s.raw, s.blob, s.color = false, 0, 0, 0, "", "", s.raw[:0], s.blob[:0], 0

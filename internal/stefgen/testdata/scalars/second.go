@@ -84,7 +84,7 @@ func (s *Second) init(parent *stefrt.Node, bit uint64) {
 	s.maybe.init(&s.node, SecondFieldMaybe)
 }
 
-// clear sets the initial value without marks.
+// clear sets the initial value and clears the marks.
 func (s *Second) clear() {
 	s.node.SetModified(0)
 	s.word, s.color = "", 0

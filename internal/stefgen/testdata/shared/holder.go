@@ -170,7 +170,7 @@ func (s *Holder) init(parent *stefrt.Node, bit uint64) {
 	s.outer.node.Init(&s.node, HolderFieldOuter)
 }
 
-// clear sets the initial value without marks.
+// clear sets the initial value and clears the marks.
 func (s *Holder) clear() {
 	s.node.SetModified(0)
 	s.present, s.sentPresent = 0, 0

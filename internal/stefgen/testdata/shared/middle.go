@@ -98,7 +98,7 @@ func (s *Middle) init(parent *stefrt.Node, bit uint64) {
 	s.holder.init(&s.node, MiddleFieldHolder)
 }
 
-// clear sets the initial value without marks.
+// clear sets the initial value and clears the marks.
 func (s *Middle) clear() {
 	s.node.SetModified(0)
 	s.ratio = 0

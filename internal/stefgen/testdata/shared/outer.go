@@ -144,7 +144,7 @@ func (s *Outer) init(parent *stefrt.Node, bit uint64) {
 	s.words.Init(&s.node, OuterFieldWords)
 }
 
-// clear sets the initial value without marks.
+// clear sets the initial value and clears the marks.
 func (s *Outer) clear() {
 	s.node.SetModified(0)
 	s.n, s.blob = 0, s.blob[:0]

@@ -98,7 +98,7 @@ func (s *Plain) init(parent *stefrt.Node, bit uint64) {
 	s.flags.Init(&s.node, PlainFieldFlags)
 }
 
-// clear sets the initial value without marks.
+// clear sets the initial value and clears the marks.
 func (s *Plain) clear() {
 	s.node.SetModified(0)
 	s.flag = false

@@ -896,7 +896,7 @@ func (s *Record) init(parent *stefrt.Node, bit uint64) {
 	s.maybe.node.Init(&s.node, RecordFieldMaybe)
 }
 
-// clear sets the initial value without marks.
+// clear sets the initial value and clears the marks.
 func (s *Record) clear() {
 	s.node.SetModified(0)
 	s.f0, s.f1, s.f2, s.f3, s.f4, s.f5, s.f6, s.f7, s.f8, s.f9, s.f10, s.f11, s.f12, s.f13, s.f14, s.f15, s.f16, s.f17, s.f18, s.f19, s.f20, s.f21, s.f22, s.f23, s.f24, s.f25, s.f26, s.f27, s.f28, s.f29, s.f30, s.f31, s.f32, s.f33, s.f34, s.f35, s.f36, s.f37, s.f38, s.f39, s.f40, s.f41, s.f42, s.f43, s.f44, s.f45, s.f46, s.f47, s.f48, s.f49, s.f50, s.f51, s.f52, s.f53, s.f54, s.f55, s.f56, s.f57, s.f58, s.f59, s.f60, s.f61, s.f63 = false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, 0
