@@ -522,7 +522,7 @@ func (b book) collectors(t *testing.T) {
 	b.here.says(t, "| %s, %s and %s times | %s, %s and %s times |\n| exporter", append(slices.Clone(both[3:]), both[:3]...)...)
 	b.here.says(t, "bytes %s (metrics), %s (traces) and %s times (logs), and [", both[3:]...)
 	b.here.says(t, "up to 8,192 items, or those of 200 ms | %s | %s | %s |", both[3:]...)
-	b.root.says(t, "In three runs, agent and backend together used this part of the CPU of OTLP: %s (metrics), %s (traces) and %s (logs). Differences below 0.1 are noise, even on an idle machine. "+
+	b.root.says(t, "In three runs, agent and backend together used this fraction of the CPU of OTLP: %s (metrics), %s (traces) and %s (logs). Differences below 0.1 are noise, even on an idle machine. "+
 		"In one of these runs, the streams between the two had %s, %s and %s times the bytes of OTLP", both...)
 	sum := func(name string) float64 { return rows["metrics "+name][1] + rows["metrics "+name][2] }
 	idle, otlp, stef := sum("no exporter"), sum("OTLP/gRPC zstd"), sum("STEF")

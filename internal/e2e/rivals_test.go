@@ -51,7 +51,8 @@ const batchInQueue = "STEF_BATCH_IN_QUEUE"
 
 const queueBatch = "    sending_queue: {batch: {flush_timeout: 200ms, min_size: 8192}}\n"
 
-// For each program, the agent that drops the items is the first one in the list.
+// rivals lists the pairs of Collectors, grouped by program. The first pair of each program has the
+// agent that drops the items.
 var rivals = []rival{
 	{"no exporter", binaryEnv, nowhere, "  otlp/wire:\n    protocols: {grpc: {endpoint: %s}}\n"},
 	{"OTLP/gRPC zstd", binaryEnv,

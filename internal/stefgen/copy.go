@@ -19,9 +19,9 @@ func (p *plan) copyMethod(t *schema.Type) string {
 	return "CopyFrom"
 }
 
-// copyAdded returns the statement that copies src to the node that the call add returns. For an
-// array it copies to dst, which is this node, because add returns a type of package list, whose
-// CopyFrom checks, too.
+// copyAdded returns code that makes the call add, which returns a node, and copies src to this
+// node. dst is a field with the same node. Arrays are copied to dst: add returns a type of package
+// list, whose CopyFrom would check again that neither array is part of the other.
 func (p *plan) copyAdded(t *schema.Type, add, dst, src string) string {
 	if t.Kind == schema.KindArray {
 		return fmt.Sprintf("%s\n%s.CopyFrom(%s)", add, dst, src)

@@ -29,7 +29,7 @@ type Usage struct {
 
 // EntryOverhead is added to the number of bytes of a dictionary entry to compute its size.
 //
-// spec: #limits
+// spec: #dict-accounting
 const EntryOverhead = 16
 
 // MinEntry is the minimum length of text and bytes that enter a dictionary.

@@ -308,7 +308,7 @@ func spare(entries []string) int {
 // DictLimit bounds the memory of all dictionaries of a stream being read, by
 // the accounting of the specification.
 //
-// spec: #limits
+// spec: #dict-accounting
 type DictLimit struct {
 	// Used is the memory of all dictionaries of the stream.
 	Used int

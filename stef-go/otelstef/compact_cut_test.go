@@ -57,8 +57,8 @@ func TestCompactWithoutFieldsOfIDs(t *testing.T) {
 	}
 }
 
-// cuts has the types, by root, that can have fewer fields in a stream in the compact form. The
-// number is the minimum number of fields. Readers return the fields that the form computes even
+// cuts lists, for each root, the types that a stream in the compact form can send with fewer
+// fields, and the minimum number of fields. Readers return the fields that the form computes even
 // if the stream lacks them.
 var cuts = map[string]map[string]int{
 	"Metrics": {"AnyValue": 0, "Exemplar": 0, "ExemplarValue": 0, "Metric": 1, "Resource": 1, "Scope": 1},

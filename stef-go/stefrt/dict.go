@@ -106,7 +106,7 @@ func (d *StructDict[T]) Remember(s *Slot, ref uint64) {
 
 // StructOverhead is added to the size of the contents of an entry of a struct dictionary.
 //
-// spec: #limits
+// spec: #dict-accounting
 const StructOverhead = 256
 
 // StructTable is the reading side of a struct dictionary.

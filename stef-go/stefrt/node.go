@@ -230,7 +230,7 @@ func (c *Check) Saw(typ string, pairs int) {
 // PairSize is the size of a pair of a multimap in a dictionary entry, in addition to its bytes
 // of text.
 //
-// spec: #limits
+// spec: #dict-accounting
 const PairSize = 64
 
 // LargeText is a length of text. If a setter gets a text of this length or more, Write

@@ -77,8 +77,8 @@ func TestReferencesToLargeEntries(t *testing.T) {
 	require.Equal(t, 1, n)
 }
 
-// TestReferencesInAbsentFields reads entries with two absent fields that contain the entry before.
-// The number of ways through these fields doubles with each entry.
+// TestReferencesInAbsentFields reads entries with two absent fields. Both refer to the previous
+// entry, so the number of paths through these fields doubles with each entry.
 func TestReferencesInAbsentFields(t *testing.T) {
 	var values []*recursive.Loop
 	last := recursive.NewLoop()

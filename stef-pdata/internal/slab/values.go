@@ -249,7 +249,8 @@ func (v *Values) SetStr(dst pcommon.Value, text string) {
 	l.texts.put(at, s)
 }
 
-// SetNewStr is like SetStr, but for a text that no other value has.
+// SetNewStr is like SetStr, but does not look for a box to share. Use it if no other value has
+// the same text.
 func (v *Values) SetNewStr(dst pcommon.Value, text string) {
 	if l := v.use(); l != nil {
 		*(*string)(l.strings.set((*wrapper)(unsafe.Pointer(&dst)).orig)) = text
