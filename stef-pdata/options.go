@@ -103,7 +103,7 @@ func WithMaxItems(n int) DecoderOption {
 // of a batch share their memory. The default is DefaultMaxBytes. A number below 1
 // counts as 1.
 //
-// A record that is larger than 32 MiB and 4 KiB by the same estimate ends the stream with
+// A record that is larger than 32 MiB plus 4 KiB by the same estimate ends the stream with
 // an error that wraps stef.ErrLimit. The method SetMaxBytes of a decoder changes the
 // limit for its next batches.
 func WithMaxBytes(n int) DecoderOption {

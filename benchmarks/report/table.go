@@ -72,8 +72,8 @@ func Fixed(decimals int) func(float64) string {
 	return func(v float64) string { return strconv.FormatFloat(v, 'f', decimals, 64) }
 }
 
-// Significant returns a function that formats a value with a number of significant
-// digits, never with an exponent.
+// Significant returns a function that formats a value with at least the given number of
+// significant digits. It rounds no digits before the decimal point and never uses an exponent.
 func Significant(digits int) func(float64) string {
 	return func(v float64) string {
 		if v == 0 {

@@ -57,7 +57,7 @@ func report(stderr io.Writer, path string, src []byte, err error) {
 }
 
 // maxShown bounds the number of printed errors, and maxWarnings the number of printed warnings.
-// The values of an enum mostly have the same style, so one enum can cause many warnings.
+// The values of an enum usually have the same style, so one enum can cause many warnings.
 const (
 	maxShown    = 10
 	maxWarnings = 50

@@ -252,8 +252,8 @@ func TestPipelineKnowsTheClient(t *testing.T) {
 		sinks{metrics: acting(t, func(ctx context.Context, md pmetric.Metrics) error {
 			infos <- client.FromContext(ctx)
 			if md.DataPointCount() == 2 {
-				// The client disconnects. The data that it sent before is still
-				// consumed.
+				// The client disconnects during the sleep. The data that it has sent is
+				// still consumed, and ctx does not end.
 				time.Sleep(50 * time.Millisecond)
 				ended <- ctx.Err()
 			}

@@ -30,7 +30,7 @@ type Float64Encoder struct {
 
 // BlockSize splits the column into zstd blocks of 4 KiB. The bits of floats hardly
 // repeat, and the floats of some metrics compress better than those of other metrics. In
-// one large block zstd mostly stores all of them uncompressed. Small blocks save a tenth
+// one large block zstd usually stores all of them uncompressed. Small blocks save a tenth
 // of the bytes of the floats in two recordings of real metrics.
 func (e *Float64Encoder) BlockSize() int { return 4 << 10 }
 

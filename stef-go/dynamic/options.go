@@ -214,8 +214,9 @@ func WithFrameBytes(n int) WriterOption {
 	}
 }
 
-// WithDictBytes sets the size, up to 32 MiB, at which dictionaries restart, after
-// the record that reaches about n bytes. The default, also for 0, is 4 MiB.
+// WithDictBytes sets the size of all dictionaries, up to 32 MiB, at which the writer restarts
+// them. The record that reaches n bytes still uses the old dictionaries. The default, also for
+// 0, is 4 MiB.
 func WithDictBytes(n int) WriterOption {
 	return func(cfg *writerConfig) error {
 		if n != 0 {

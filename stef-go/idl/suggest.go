@@ -177,8 +177,8 @@ func (p *parser) nameHint(what string) string {
 	return fieldHint(p.tok.kind)
 }
 
-// keywordHint returns what to write instead of the next token, a keyword, where a name
-// is expected, or "" if it has no hint.
+// keywordHint returns a hint for a keyword in a place where a name is expected: what to write
+// instead. The keyword is the next token. It returns "" if there is no hint.
 func (p *parser) keywordHint(what string) string {
 	text := string(p.tok.kind)
 	write := ": write " + quoted(strings.ToUpper(text[:1])+text[1:])

@@ -239,7 +239,7 @@ func (f *logsReaderForm) start(r *LogsReader) {
 	}
 }
 
-// computed returns the fields of the record that the form computes. Run cannot predict them.
+// computed returns the fields of the record that the form computes. Run returns 0 for them.
 func (f *logsReaderForm) computed() uint64 { return LogsFieldRecord }
 
 func (f *logsReaderForm) decode(r *LogsReader) {

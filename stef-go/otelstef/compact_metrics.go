@@ -351,7 +351,7 @@ func (f *metricsReaderForm) start(r *MetricsReader) {
 	}
 }
 
-// computed returns the fields of the record that the form computes. Run cannot predict them.
+// computed returns the fields of the record that the form computes. Run returns 0 for them.
 func (f *metricsReaderForm) computed() uint64 { return MetricsFieldPoint }
 
 // Restart discards the state.

@@ -224,7 +224,7 @@ func (f *spansReaderForm) start(r *SpansReader) {
 	}
 }
 
-// computed returns the fields of the record that the form computes. Run cannot predict them.
+// computed returns the fields of the record that the form computes. Run returns 0 for them.
 func (f *spansReaderForm) computed() uint64 { return SpansFieldSpan }
 
 func (f *spansReaderForm) decode(r *SpansReader) {

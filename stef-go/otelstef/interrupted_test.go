@@ -124,7 +124,7 @@ func interrupted[R any, W interface {
 			} else {
 				require.NoError(t, d.Reset(bytes.NewReader(s.bytes)), note)
 			}
-			stop := r.IntN(4 * (len(s.want) + 1)) // mostly beyond the end
+			stop := r.IntN(4 * (len(s.want) + 1)) // usually beyond the end
 			follower := steftest.NewFollower(c.Schema, nil)
 			for k, rec := range s.want[:min(stop, len(s.want))] {
 				if compact && c.plain != nil {

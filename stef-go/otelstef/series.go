@@ -48,7 +48,7 @@ type seriesIndex struct {
 	none       series // used if the attributes cannot identify a series
 
 	// Series, sets and pairs are allocated in chunks, in the order of the records: the
-	// next records mostly use them in the same order.
+	// next records usually use them in the same order.
 	seriesChunks    chunks[series]
 	containerChunks chunks[seriesContainer]
 	homeChunks      chunks[seriesHome]
@@ -122,7 +122,7 @@ type pairSet struct {
 }
 
 // pairCopy is a pair of attributes. In writers it also has the references of texts in the
-// dictionaries of the stream, so that equal texts are mostly found without reading them.
+// dictionaries of the stream, so that equal texts are usually found without reading them.
 type pairCopy struct {
 	key, text string
 	num       uint64 // in writers also the reference of a text, or 0
@@ -203,7 +203,7 @@ func (x *seriesIndex) find(c *container, moved bool, attributes *Attributes, cha
 		return x.findNext(c, next, attributes, changed)
 	}
 	// Readers compare the pairs here, without the calls of holds, so that all values
-	// stay in registers. In readers, equal texts mostly have the same address.
+	// stay in registers. In readers, equal texts usually have the same address.
 	pairs, values := next.set.pairs, attributes.pairs
 	for marks := changed; marks != 0; marks &= marks - 1 {
 		i := uint(bits.TrailingZeros64(marks))
@@ -457,7 +457,7 @@ func (x *seriesIndex) holds(s *pairSet, attributes *Attributes) bool {
 }
 
 // sameText reports whether a == b. It calls no function if both are the same string, as
-// equal texts of dictionaries mostly are.
+// equal texts of dictionaries usually are.
 func sameText(a, b string) bool {
 	return len(a) == len(b) && (unsafe.StringData(a) == unsafe.StringData(b) || a == b)
 }

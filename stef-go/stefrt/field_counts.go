@@ -68,7 +68,7 @@ func (c *FieldCounts) fail(format string, args ...any) {
 
 func (c *FieldCounts) done() error {
 	if c.wire != nil && c.next < len(c.wire) {
-		// The text has no numbers: neither side counts types that only occur in fields that the wire schema lacks.
+		// The error has no counts: they would omit the types that occur only in fields that the wire schema lacks.
 		c.fail("has more structs and oneofs than the records have in this code")
 	}
 	return c.err

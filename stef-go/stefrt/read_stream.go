@@ -354,7 +354,7 @@ func Worked(s *ReadStream, n int) { s.limit.Work += int64(n) }
 const workPerByte = 8
 
 // workPerReference is the number of copied bytes that count as much as one reference
-// that sizeOf follows. Following a reference mostly misses the cache of the CPU.
+// that sizeOf follows. Following a reference usually misses the cache of the CPU.
 const workPerReference = 128
 
 // nextFrame reads frames until a frame has records. Readers of idle streams block in nextFrame,
@@ -437,7 +437,7 @@ func (s *ReadStream) endFrame() bool {
 // means none).
 func (s *ReadStream) fail(record uint64, column int, err error) bool {
 	s.ended, s.left, s.runs = true, 0, [4]run{}
-	// A reader that assumes a wrong root or schema finds damage, mostly in the first frame.
+	// A reader that assumes a wrong root or schema finds damage, usually in the first frame.
 	if s.frame.Frame() == 1 && errors.Is(err, stef.ErrCorrupt) {
 		err = s.explain(err)
 	}

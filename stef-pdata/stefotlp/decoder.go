@@ -40,7 +40,7 @@ func WithMaxItems(n int) DecoderOption {
 // DefaultMaxBytes. The limit is necessary because a short stream can repeat a large
 // value very often. Each RecordError counts as 200 bytes. A number below 1 counts as 1.
 //
-// A record that takes more than 32 MiB and 4 KiB as OTLP ends the stream with an error that wraps
+// A record that takes more than 32 MiB plus 4 KiB as OTLP ends the stream with an error that wraps
 // stef.ErrLimit.
 func WithMaxBytes(n int) DecoderOption {
 	return func(c *decoderConfig) { c.maxBytes = n }

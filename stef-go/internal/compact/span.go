@@ -128,7 +128,7 @@ func (s *Spans) habitsOf(name string) *habits {
 }
 
 // habitsAt finds the habits of a name for a reader. It hashes the address of the name, not
-// the text: equal names mostly have the same address, because they are entries of a
+// the text: equal names usually have the same address, because they are entries of a
 // dictionary.
 func (s *Spans) habitsAt(name string) *habits {
 	return s.recentHabits(uint64(uintptr(unsafe.Pointer(unsafe.StringData(name)))), name)

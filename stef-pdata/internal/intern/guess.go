@@ -13,7 +13,7 @@ import (
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
-// Spans of one name mostly have one or two sets of keys, each in the same order. KeySorter
+// Spans of one name usually have one or two sets of keys, each in the same order. KeySorter
 // remembers two sets for each name, and each set remembers the order of its keys in the last
 // map. If a map has these keys in this order, nothing is sorted, and only texts of values are
 // looked up.

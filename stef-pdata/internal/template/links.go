@@ -151,7 +151,7 @@ func (l *linkedTemplate) match(text string, params []Span, k *Known) ([]Span, bo
 	return params, text[i:] == l.pieces[len(l.refs)]
 }
 
-// linkList holds the linked templates of a resource and scope. It is for texts that mostly
+// linkList holds the linked templates of a resource and scope. It is for texts that usually
 // repeat other fields, or differ too much for ordinary templates. Each template is learned
 // from one text. Templates with more references are first, then those that were used last.
 // Texts that fit no linked template have ordinary templates.
