@@ -312,7 +312,7 @@ func metricsStreamVectors() []vector {
 			options{withHeader, withZstd, withRestart("RestartCompression", stef.RestartCompression)}, threeFrames),
 		metricsVector("zstd_self_contained", "three zstd frames that can be read on their own.",
 			options{withHeader, withZstd, withRestart("RestartAll", stef.RestartAll)}, threeFrames),
-		metricsVector("published", "the published schema, in which streams are that announce none: entities and flags of points are left out.",
+		metricsVector("published", "the published schema, which applies if a stream announces none: entities and flags of points are omitted.",
 			options{{"PublishedMetrics()", otelstef.PublishedMetrics()}}, func(s *metrics) {
 				s.write(func(rec *otelstef.Metrics) {
 					describe(rec, "queue.length", "{item}", otelstef.MetricTypeGauge)
