@@ -106,6 +106,7 @@ func (b *beginning) Read(p []byte) (int, error) {
 func (d *streamDecoder[B]) decode() (B, error) {
 	for d.err == nil {
 		batch, err := d.reader.Decode()
+		d.offset = d.reader.Records() // also if the stream ends with an error after this batch
 		var bad stefpdata.RecordErrors
 		switch {
 		case errors.As(err, &bad):
@@ -115,18 +116,11 @@ func (d *streamDecoder[B]) decode() (B, error) {
 		case err != nil:
 			d.err = d.codec.streamError(d.begin, d.offset, err)
 		}
-		if d.err == nil {
-			d.offset = d.reader.Records()
-			if d.codec.Items(batch) > 0 {
-				return batch, nil
-			}
-			continue
+		if d.err != nil {
+			d.reader.Reader.Close()
 		}
-		d.reader.Reader.Close()
-		if n := d.codec.Items(batch); n > 0 {
-			// The records before the damage are valid; the next call returns the error.
-			d.offset += uint64(n)
-			return batch, nil
+		if d.codec.Items(batch) > 0 {
+			return batch, nil // these records are valid, and the next call returns the error
 		}
 	}
 	return d.codec.New(), d.err

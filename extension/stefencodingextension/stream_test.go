@@ -6,6 +6,7 @@ package stefencodingextension
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -110,9 +111,30 @@ func TestStreamDecoderOfCutFile(t *testing.T) {
 	}
 }
 
-// TestStreamDecoderOffsetBeforeLargeRecord: a record that is too large ends the stream. The
-// offset does not count it, even if a record before it in the same frame was omitted.
+// TestStreamDecoderOffsetBeforeLargeRecord: a record that is too large ends the stream. Neither the
+// offset nor the error counts it, even if a record before it in the same frame was omitted.
 func TestStreamDecoderOffsetBeforeLargeRecord(t *testing.T) {
+	for _, omitted := range []bool{false, true} {
+		t.Run(fmt.Sprint("omitted=", omitted), func(t *testing.T) {
+			d, err := newEncoding(t, "{}").NewLogsDecoder(largeRecord(t, omitted))
+			require.NoError(t, err)
+			ld, err := d.DecodeLogs()
+			require.NoError(t, err)
+			require.Equal(t, omitted, ld.LogRecordCount() == 1)
+			require.EqualValues(t, 2, d.Offset())
+			_, err = d.DecodeLogs()
+			require.ErrorIs(t, err, stef.ErrLimit)
+			require.ErrorContains(t, err, "after record 2")
+			require.NotContains(t, err.Error(), "raise the limit", "no limit of the extension concerns this")
+			require.EqualValues(t, 2, d.Offset())
+		})
+	}
+}
+
+// largeRecord returns a stream of three records in a frame. The third record is too large. If
+// omitted is true, the second record is not valid OTLP.
+func largeRecord(t *testing.T, omitted bool) io.Reader {
+	t.Helper()
 	text := strings.Repeat("x", 60<<10)
 	var file bytes.Buffer
 	w, err := otelstef.NewLogsWriter(&file)
@@ -120,10 +142,10 @@ func TestStreamDecoderOffsetBeforeLargeRecord(t *testing.T) {
 	record := w.Record().Record()
 	for i := range 3 {
 		record.SetFlags(0)
-		switch i {
-		case 1:
-			record.SetFlags(1 << 40) // not valid OTLP
-		case 2: // 900 pairs that share a text
+		switch {
+		case i == 1 && omitted:
+			record.SetFlags(1 << 40)
+		case i == 2: // 900 pairs that share a text
 			record.Attributes().SetLen(900)
 			for k := range 900 {
 				record.Attributes().SetString(k, strings.Repeat("k", k+1), text)
@@ -132,17 +154,7 @@ func TestStreamDecoderOffsetBeforeLargeRecord(t *testing.T) {
 		require.NoError(t, w.Write())
 	}
 	require.NoError(t, w.Close())
-	d, err := newEncoding(t, "{}").NewLogsDecoder(&file)
-	require.NoError(t, err)
-	ld, err := d.DecodeLogs()
-	require.NoError(t, err)
-	require.Equal(t, 1, ld.LogRecordCount())
-	require.EqualValues(t, 2, d.Offset())
-	_, err = d.DecodeLogs()
-	require.ErrorIs(t, err, stef.ErrLimit)
-	require.ErrorContains(t, err, "after record 2")
-	require.NotContains(t, err.Error(), "raise the limit", "no limit of the extension concerns this")
-	require.EqualValues(t, 2, d.Offset())
+	return &file
 }
 
 // TestStreamDecoderOfFailingSource: if the source fails, the error is not permanent, because the
