@@ -95,7 +95,8 @@ func WithTLSCredentials(creds credentials.TransportCredentials) Option {
 }
 
 // WithHeaders sets the headers that are sent when a stream is opened and with each
-// OTLP request. A stream keeps its headers for its life, see WithStreamLifetime.
+// OTLP request. A stream keeps its headers for its life, see WithStreamLifetime. Headers that gRPC
+// reserves, such as user-agent and connection, are an error.
 func WithHeaders(headers map[string]string) Option {
 	return endpointOption(func(c *settings.Endpoint) error {
 		for _, key := range slices.Sorted(maps.Keys(headers)) {

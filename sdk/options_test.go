@@ -5,6 +5,7 @@ package stefsdk_test
 
 import (
 	"context"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -41,6 +42,10 @@ func TestBadOptions(t *testing.T) {
 	f(`WithEndpointURL: the scheme of "ftp://localhost:4320" must be http or https`, stefsdk.WithEndpointURL("ftp://localhost:4320"))
 	f(`WithHeaders: the header "Bad Header" is not valid`, stefsdk.WithHeaders(map[string]string{"Bad Header": "x"}))
 	f(`WithHeaders: the header "grpc-timeout" is not valid`, stefsdk.WithHeaders(map[string]string{"grpc-timeout": "x"}))
+	for _, key := range []string{"connection", "Content-Type", "host", "te"} {
+		f(fmt.Sprintf(`WithHeaders: the header %q is not valid: gRPC reserves it`, key), stefsdk.WithHeaders(map[string]string{key: "x"}))
+	}
+	f("use WithDialOption(grpc.WithUserAgent(...))", stefsdk.WithHeaders(map[string]string{"User-Agent": "x"}))
 	f(`WithHeaders: the value of the header "key" is not valid`, stefsdk.WithHeaders(map[string]string{"key": "a\n"}))
 	f("WithTLSCredentials", stefsdk.WithTLSCredentials(nil))
 	f("WithTimeout: 0s is not above 0", stefsdk.WithTimeout(0))

@@ -213,7 +213,11 @@ func (e *env) headers(value, name string) map[string]string {
 			} else if end >= 0 {
 				shown = key[:end] + "…"
 			}
-			e.ignore(name, shown, "key=value pairs, separated by commas")
+			want := "key=value pairs, separated by commas"
+			if reserved(key) {
+				want += ", without headers that gRPC reserves"
+			}
+			e.ignore(name, shown, want)
 			continue
 		}
 		headers[key] = text
@@ -221,7 +225,17 @@ func (e *env) headers(value, name string) map[string]string {
 	return headers
 }
 
-// CheckHeader returns an error for a header that gRPC does not send. The value may be a
+// reserved reports whether gRPC reserves a header, in lower case. It does not send these headers for
+// callers, or the server drops them or, because of connection, refuses every stream and request.
+func reserved(header string) bool {
+	switch header {
+	case "connection", "content-type", "host", "te", "user-agent":
+		return true
+	}
+	return strings.HasPrefix(header, "grpc-")
+}
+
+// CheckHeader returns an error for a header that does not arrive over gRPC. The value may be a
 // secret, so the error does not repeat it.
 func CheckHeader(key, value string) error {
 	bad := func(r rune) bool {
@@ -232,6 +246,10 @@ func CheckHeader(key, value string) error {
 		return fmt.Errorf("the header %q is not valid: use letters, digits, '-', '_' and '.'", key)
 	case strings.HasPrefix(lower, "grpc-"):
 		return fmt.Errorf("the header %q is not valid: gRPC reserves names that begin with grpc-", key)
+	case lower == "user-agent":
+		return fmt.Errorf("the header %q is not valid, because gRPC sets it: use WithDialOption(grpc.WithUserAgent(...))", key)
+	case reserved(lower):
+		return fmt.Errorf("the header %q is not valid: gRPC reserves it", key)
 	case !strings.HasSuffix(lower, "-bin") && strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r > '~' }):
 		return fmt.Errorf("the value of the header %q is not valid: use printable ASCII, or a header whose name ends in -bin", key)
 	}

@@ -144,6 +144,8 @@ func TestIgnoredVariables(t *testing.T) {
 		"OTEL_EXPORTER_OTLP_ENDPOINT=http://a:4318", "OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf")
 	f(`OTEL_EXPORTER_OTLP_HEADERS is "a=…"`, "OTEL_EXPORTER_OTLP_HEADERS=a=%zz,b=1")
 	f(`OTEL_EXPORTER_OTLP_HEADERS is "bad…"`, "OTEL_EXPORTER_OTLP_HEADERS=bad header=1,b=1")
+	f(`OTEL_EXPORTER_OTLP_HEADERS is "connection=…" and is ignored: set it to key=value pairs, separated by commas, without headers that gRPC reserves`,
+		"OTEL_EXPORTER_OTLP_HEADERS=Connection=close,b=1")
 
 	// What is not certainly the name of a header may be a secret.
 	f(`OTEL_EXPORTER_OTLP_HEADERS is "…" and`, "OTEL_EXPORTER_OTLP_HEADERS=secret")
