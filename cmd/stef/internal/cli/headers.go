@@ -8,6 +8,7 @@ import (
 	"errors"
 	"maps"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -19,6 +20,10 @@ type headers map[string]string
 // because gRPC reserves these keys.
 var headerKey = regexp.MustCompile(`^[0-9a-z_.-]+$`)
 
+// reservedKeys are further keys that gRPC reserves. It sets these headers itself, and servers refuse
+// streams and requests with connection.
+var reservedKeys = []string{"connection", "content-type", "host", "te", "user-agent"}
+
 // Set adds KEY=VALUE.
 func (h headers) Set(s string) error {
 	key, value, ok := strings.Cut(s, "=")
@@ -28,6 +33,9 @@ func (h headers) Set(s string) error {
 	key = strings.ToLower(key)
 	if !headerKey.MatchString(key) || strings.HasPrefix(key, "grpc-") {
 		return errors.New("use only letters, digits, '-', '_' and '.' in the key, and do not begin it with grpc-")
+	}
+	if slices.Contains(reservedKeys, key) {
+		return errors.New("gRPC reserves this key")
 	}
 	if strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r > '~' }) && !strings.HasSuffix(key, "-bin") {
 		return errors.New("the value must be printable ASCII, or the key must end in -bin")

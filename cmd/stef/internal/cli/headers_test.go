@@ -51,5 +51,8 @@ func TestReplayHeaders(t *testing.T) {
 	f(cli.ExitIO, "wrong token")
 	f(cli.ExitUsage, "must be KEY=VALUE", "--header", "tenant")
 	f(cli.ExitUsage, "use only letters, digits", "--header", "grpc-timeout=1S")
+	for _, key := range []string{"connection", "Content-Type", "host", "te", "user-agent"} {
+		f(cli.ExitUsage, "gRPC reserves this key", "--header", key+"=x")
+	}
 	f(cli.ExitUsage, "printable ASCII", "--header", "tenant=zürich")
 }
