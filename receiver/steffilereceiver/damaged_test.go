@@ -4,6 +4,7 @@
 package steffilereceiver
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,8 +14,11 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/receiver/receivertest"
 
 	"github.com/otelstef/stef/internal/signal"
+	"github.com/otelstef/stef/receiver/steffilereceiver/internal/metadata"
 	"github.com/otelstef/stef/stef-go/rotate"
 )
 
@@ -177,4 +181,31 @@ func TestMoveAgain(t *testing.T) {
 	require.NoError(t, os.Link(from, to))
 	require.NoError(t, move(from, to, false))
 	require.Equal(t, []string{"b.stef"}, names(t, dir))
+}
+
+// If move_to is the folder of the files under another path, the receiver does not start. If the folder
+// becomes the same later, the files stay where they are. Before, they were removed.
+func TestMoveToTheSameFolder(t *testing.T) {
+	dir, link := t.TempDir(), filepath.Join(t.TempDir(), "link")
+	w := newWriter(t, signal.Logs, rotate.Options{Dir: dir, MaxBytes: 1})
+	require.NoError(t, w.put(numbered(1, 10)))
+	config := testConfig(dir, func(c *Config) { c.OnFinished, c.MoveTo = Move, link })
+	require.NoError(t, os.Symlink(t.TempDir(), link))
+	block := make(chan struct{})
+	to := &collected{t: t, answer: func(context.Context, plog.Logs) error { <-block; return nil }}
+	r := start(t, config, to, nil)
+	require.NoError(t, os.Remove(link))
+	require.NoError(t, os.Symlink(dir, link))
+	close(block)
+	to.requireOnce(10)
+	require.Eventually(t, func() bool { return r.errors("finish") > 2 }, time.Minute, time.Millisecond)
+	require.Len(t, names(t, dir), 1)
+	require.EqualValues(t, 1, r.finished(complete))
+	r.stop()
+
+	part, err := NewFactory().CreateLogs(context.Background(), receivertest.NewNopSettings(metadata.Type), config, to)
+	require.NoError(t, err)
+	require.ErrorContains(t, part.Start(context.Background(), testHost{}), "is the same folder as")
+	require.NoError(t, part.Shutdown(context.Background()))
+	require.Len(t, names(t, dir), 1)
 }

@@ -115,7 +115,9 @@ func (f *follower[T]) dispose(c candidate, p *place) {
 	switch {
 	case err != nil:
 	case f.config.OnFinished == Move:
-		err = move(c.path, filepath.Join(f.config.MoveTo, filepath.Base(c.key)), p.Outcome == damaged)
+		if err = f.config.outOfPlace(filepath.Dir(c.path)); err == nil {
+			err = move(c.path, filepath.Join(f.config.MoveTo, filepath.Base(c.key)), p.Outcome == damaged)
+		}
 	case p.Outcome == damaged:
 		err = move(c.path, c.key, true)
 	default:
@@ -130,6 +132,37 @@ func (f *follower[T]) dispose(c candidate, p *place) {
 	}
 	delete(f.places.of, c.key)
 	f.save(true)
+}
+
+// outOfPlace returns an error if move_to is another path of a folder that include matches, for example
+// because of a symbolic link. A move within the folder would remove the file: both names would be
+// names of the same file, as after an interrupted move.
+func (c *Config) outOfPlace(folder string) error {
+	to, err := os.Stat(c.MoveTo)
+	if err != nil {
+		return nil // the folder does not exist yet, or the move reports the error
+	}
+	if from, err := os.Stat(folder); err == nil && os.SameFile(from, to) {
+		return fmt.Errorf("move_to is %q, which is the same folder as %q: include would match the moved files; use another folder", c.MoveTo, folder)
+	}
+	return nil
+}
+
+// checkMoveTo returns an error if include matches files in the folder move_to under another path.
+// Validate compares only the texts of the paths.
+func (c *Config) checkMoveTo() error {
+	if c.OnFinished != Move {
+		return nil
+	}
+	for _, pattern := range c.Include {
+		folders, _ := filepath.Glob(filepath.Dir(pattern))
+		for _, folder := range folders {
+			if err := c.outOfPlace(folder); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // move renames a file and does not overwrite another file, even if another receiver moves a file

@@ -93,8 +93,11 @@ func (f *follower[T]) Start(ctx context.Context, host component.Host) error {
 	return nil
 }
 
-// prepare reads the dictionaries and loads the places.
+// prepare checks move_to, reads the dictionaries and loads the places.
 func (f *follower[T]) prepare(ctx context.Context, host component.Host) error {
+	if err := f.config.checkMoveTo(); err != nil {
+		return err
+	}
 	dicts, err := streamconf.ZstdDicts("read_dictionaries", f.config.ReadDictionaries)
 	if err != nil {
 		return err
