@@ -27,14 +27,16 @@ type tail[T any] struct {
 	in     section // the stream being read
 	inside bool    // the field in is a message
 	frames rotate.Frames
-	size   int64     // size of the file at the last pass
-	grew   time.Time // when a pass saw that the file had grown; it has no errors of the wall clock
-	source window
-	dec    *signal.Decoder[T] // nil before the headers
-	digest digest             // of the bytes that were read
-	barren int
-	idle   int    // the number of frames when the decoder ended; -1: it did not end
-	used   uint64 // number of the last pass that read the file
+	size   int64 // size of the file at the last pass
+	// modified is the modification time of the file when size was first seen.
+	modified time.Time
+	grew     time.Time // when a pass saw that the file had grown; it has no errors of the wall clock
+	source   window
+	dec      *signal.Decoder[T] // nil before the headers
+	digest   digest             // of the bytes that were read
+	barren   int
+	idle     int    // the number of frames when the decoder ended; -1: it did not end
+	used     uint64 // number of the last pass that read the file
 }
 
 // window is the part of a file that contains whole frames. At the end of the window, Read uses
@@ -70,14 +72,14 @@ func (t *tail[T]) rewind() {
 	t.release()
 	t.inside, t.idle = false, -1
 	if t.layout == manyMessages {
-		t.read(section{t.File, t.place.Message, t.place.Message})
+		t.enter(section{t.File, t.place.Message, t.place.Message})
 	} else {
-		t.read(section{t.File, 0, -1})
+		t.enter(section{t.File, 0, -1})
 	}
 }
 
-// read begins to read a stream.
-func (t *tail[T]) read(s section) {
+// enter begins to read a stream.
+func (t *tail[T]) enter(s section) {
 	t.in, t.frames = s, rotate.Frames{}
 	t.source = window{file: s, more: func() bool {
 		ok, err := t.frames.Next(s, s.size(t.size))
@@ -88,6 +90,21 @@ func (t *tail[T]) read(s section) {
 
 // whole returns the offset in the file after the last whole frame.
 func (t *tail[T]) whole() int64 { return t.in.begin + t.frames.End() }
+
+// doubtful reports whether bytes that were read may have been overwritten, although the size of the
+// file allows that it only grew: bytes that look like an incomplete frame follow the last whole frame,
+// or the file was modified and kept its size.
+func (t *tail[T]) doubtful() bool {
+	info, err := t.Stat()
+	return err == nil && (t.size > t.whole() || !info.ModTime().Equal(t.modified))
+}
+
+// read returns the place with checksums of the bytes up to the last whole frame.
+func (t *tail[T]) read() (place, error) {
+	p := *t.place
+	err := errors.Join(p.identify(t.File, t.whole()), p.wasRead(t.File, &t.digest, t.whole()))
+	return p, err
+}
 
 // lacks reports whether the file has fewer records than were delivered according to its
 // place. Call it when the file was read to its end.
@@ -138,6 +155,9 @@ func (f *follower[T]) drain(t *tail[T]) (err error) {
 		}
 		if t.size > 0 && info.Size() > t.size {
 			t.grew = time.Now()
+		}
+		if info.Size() != t.size {
+			t.modified = info.ModTime()
 		}
 		if t.size = info.Size(); t.size < t.whole() {
 			return errTruncated
@@ -207,6 +227,9 @@ func judge(err error) error {
 
 // frame delivers the records of a frame that follow the place of the file.
 func (f *follower[T]) frame(t *tail[T]) (bool, error) {
+	// Compute the checksums now: the file may be overwritten while the pipeline refuses the batch. Then
+	// the checksums must not describe the new content.
+	read, readErr := t.read()
 	for first := true; first || t.dec.Reader.BufferedRecords() > 0; first = false {
 		if f.stopping() {
 			return false, errStopped
@@ -232,7 +255,10 @@ func (f *follower[T]) frame(t *tail[T]) (bool, error) {
 		if e := f.deliver(batch); e != nil {
 			return false, e
 		}
-		f.advance(t)
+		if t.whole() > read.Read && readErr == nil { // the decoder also read frames without records
+			read, readErr = t.read()
+		}
+		f.advance(t, read, readErr)
 		if err == io.EOF {
 			return f.ended(t)
 		}

@@ -372,8 +372,8 @@ func (f *follower[T]) visit(c candidate, listed map[string]bool) {
 	case err == nil:
 		switch {
 		case !f.atEnd(c, t):
-		case t.lacks():
-			// The place describes another file.
+		case t.lacks(), t.doubtful() && f.overwritten(t):
+			// The place describes another file, or the file has other content now.
 			f.warn(c.key, "read", errTruncated)
 			delete(f.places.of, c.key)
 			f.close(c.key)
@@ -494,14 +494,15 @@ func (f *follower[T]) close(key string) {
 	}
 }
 
-// advance notes that all records read from a file were delivered.
-func (f *follower[T]) advance(t *tail[T]) {
+// advance notes that all records read from a file were delivered. read is the place with the checksums
+// of the bytes that were read; err is the error of computing them.
+func (f *follower[T]) advance(t *tail[T], read place, err error) {
 	t.place.Records = t.dec.Records()
 	if end := t.in.begin + t.source.at; t.dec.Reader.BufferedRecords() == 0 && end > t.place.Offset {
 		f.meter.read(end - t.place.Offset)
 		t.place.Offset = end
 	}
-	err := errors.Join(t.place.identify(t.File, t.whole()), t.place.wasRead(t.File, &t.digest, t.whole()))
+	t.place.Sample, t.place.Sum, t.place.Read, t.place.Digest = read.Sample, read.Sum, read.Read, read.Digest
 	if err != nil && !t.shrank() { // the next pass counts a truncated file
 		f.warn(t.place.Key, "read", err)
 	}

@@ -111,7 +111,7 @@ func (t *tail[T]) begin() (bool, error) {
 	if err != nil || !ok {
 		return false, judge(err)
 	}
-	t.read(s)
+	t.enter(s)
 	t.inside = true
 	return true, nil
 }

@@ -388,6 +388,66 @@ func TestOverwrittenWhileTheBatchWaits(t *testing.T) {
 	}
 }
 
+// If a file is overwritten in place while the pipeline refuses its first batch, the new content is
+// delivered. Before, the position had the checksums of the new content, so the file counted as damaged.
+func TestOverwrittenWhileTheFirstBatchWaits(t *testing.T) {
+	dir := t.TempDir()
+	var full atomic.Bool
+	full.Store(true)
+	to := &collected{t: t, answer: func(context.Context, plog.Logs) error {
+		if full.Load() {
+			return errors.New("full")
+		}
+		return nil
+	}}
+	name := filepath.Join(dir, "a.stef")
+	appear(t, name, compactFile(t, [2]uint64{1, 100}))
+	r := start(t, testConfig(dir, func(c *Config) { c.OnFinished = Delete }), to, nil)
+	require.Eventually(t, func() bool { return r.sum("otelcol_receiver_steffile_retries") > 0 }, time.Minute, time.Millisecond)
+	require.NoError(t, os.WriteFile(name, compactFile(t, [2]uint64{1001, 1500}, [2]uint64{1501, 3000}), 0o600))
+	full.Store(false)
+	to.requireSeen(1001, 3000, 1)
+	r.requireFinished(complete, 1)
+	require.Zero(t, r.finished(damaged))
+	to.requireSeen(1, 100, 1)
+}
+
+// If a file is overwritten in place after it was read, the new content is delivered, also if it has the
+// same size, or if bytes of it look like the beginning of a frame where the old content ended. Before, the
+// file counted as complete or cut, and was deleted.
+func TestOverwrittenBeforeItIsFinished(t *testing.T) {
+	for _, same := range []bool{false, true} {
+		dir := t.TempDir()
+		old := compactFile(t, [2]uint64{1, 100}, [2]uint64{101, 110})
+		first, content := uint64(201), []byte(nil)
+		for ; len(content) != len(old) && same; first++ {
+			content = compactFile(t, [2]uint64{1, 100}, [2]uint64{first, first + 9})
+		}
+		if !same {
+			// The text has a byte of frame flags and a size of a MiB at each fourth byte.
+			for pad := 0; pad < 4 && (content == nil || content[len(old)] != 1); pad++ {
+				g := growing(t, filepath.Join(t.TempDir(), "written"), withRoot("Logs"))
+				long := numbered(first, first)
+				long.ResourceLogs().At(0).Resource().Attributes().PutStr("long", strings.Repeat("p", pad)+strings.Repeat("\x01ÿA", len(old)))
+				content = append(g.encode(long), g.encode(numbered(first+1, first+9))...)
+			}
+			first++
+		}
+		first--
+		to := &collected{t: t}
+		name := filepath.Join(dir, "a.stef")
+		appear(t, name, old)
+		r := start(t, testConfig(dir, func(c *Config) { c.OnFinished, c.SettleTime = Delete, 300*time.Millisecond }), to, nil)
+		to.requireSeen(1, 110, 1)
+		r.idle()
+		require.NoError(t, os.WriteFile(name, content, 0o600))
+		to.requireSeen(first, first+9, 1)
+		r.requireFinished(complete, 1)
+		require.Zero(t, r.finished(cut))
+		requireFiles(t, dir, 0)
+	}
+}
+
 // A file of another signal is not read. If a file of this signal replaces it, or if the file is
 // overwritten with data of this signal, the new data is read.
 func TestReplacedByAnotherSignal(t *testing.T) {
