@@ -78,9 +78,7 @@ func receive(r grpc.ServiceRegistrar, server *stefgrpc.Server, d *anysignal.Desc
 				return nil
 			}
 			var bad stefpdata.RecordErrors
-			if err != nil && !errors.As(err, &bad) {
-				return err
-			}
+			final := err != nil && !errors.As(err, &bad) // the batch still has the records before the damage
 			for _, e := range bad {
 				s.Reject(e.First, e.Last)
 			}
@@ -90,6 +88,9 @@ func receive(r grpc.ServiceRegistrar, server *stefgrpc.Server, d *anysignal.Desc
 				}
 			}
 			s.AckUpTo(decoder.Records())
+			if final {
+				return err
+			}
 		}
 	}))
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"iter"
 	"net"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -31,6 +32,8 @@ import (
 	"github.com/otelstef/stef/internal/replay"
 	"github.com/otelstef/stef/internal/teltest/canon"
 	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-go/otelstef"
+	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
 )
 
 func batches(t *testing.T, s otlpfile.Signal, n int) []otlpfile.Batch {
@@ -119,6 +122,38 @@ func serve(t *testing.T, s *sink) *grpc.ClientConn {
 		require.NoError(t, <-served)
 	})
 	return conn
+}
+
+// If a record ends a stream, the records before it in the same frame arrive and are acknowledged. Without
+// the acknowledgement, the sender would drop the first batch of the frame instead of the batch of this record.
+func TestRecordsBeforeDamage(t *testing.T) {
+	s := &sink{}
+	client, err := stefgrpc.NewClient(serve(t, s))
+	require.NoError(t, err)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	stream, err := client.Open(ctx, otelstef.MetricsRoot())
+	require.NoError(t, err)
+	defer stream.Close()
+	w, err := otelstef.NewMetricsWriter(stream, append(stream.WriterOptions(), stef.WithFrameBytes(16<<20))...)
+	require.NoError(t, err)
+	for i := range 4 {
+		attrs := w.Record().Attributes()
+		attrs.SetLen(0)
+		for key := range 6 * (i / 3) { // the last record has more than 32 MiB as OTLP
+			attrs.AppendString(strings.Repeat("k", key+1), strings.Repeat("x", 7<<20))
+		}
+		w.Record().EditMetric().SetType(otelstef.MetricTypeGauge)
+		w.Record().Point().Value().SetInt64(int64(i))
+		require.NoError(t, w.Write())
+	}
+	require.NoError(t, w.Flush())
+	require.Equal(t, codes.ResourceExhausted, stefgrpc.FromStatus(stream.Drain(ctx)).Code)
+	require.EqualValues(t, 3, stream.Acked())
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	require.Len(t, s.metrics, 1)
+	require.Equal(t, 3, s.metrics[0].DataPointCount())
 }
 
 // Everything that is sent arrives over both protocols, including batches that
