@@ -53,7 +53,7 @@ type follower[T any] struct {
 
 	places places
 	open   map[string]*tail[T]
-	other  map[string]*foreign // files of other signals, by key
+	other  map[string]*foreign // files of other or unknown signals, by key
 	warned map[string]string   // the last warning about a file, by key
 	unfit  map[string]string   // the version of a file that is not STEF, by key
 	pass   uint64
@@ -463,6 +463,7 @@ func (f *follower[T]) sniff(file *os.File, c candidate) (string, error) {
 	}
 	if errors.Is(err, errUnknownSignal) {
 		f.warnAs(c.key, "signal", err)
+		f.skip(c, file)
 		return "", nil
 	}
 	return name, err

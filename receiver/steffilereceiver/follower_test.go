@@ -531,6 +531,27 @@ func TestSignals(t *testing.T) {
 	require.NoError(t, part.Shutdown(context.Background()))
 }
 
+// The headers of a file whose signal is unknown are decoded once, not in each pass: 200 such files took
+// 14 % of a processor for each signal. If other content replaces the file, it is read.
+func TestUnknownSignalIsDecodedOnce(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "unknown.stef")
+	file := growing(t, path)
+	file.put(numbered(11, 20))
+	to := &collected{t: t}
+	r := start(t, testConfig(dir), to, nil)
+	require.Eventually(t, func() bool { return r.errors("signal") == 1 }, time.Minute, time.Millisecond)
+	file.put(numbered(21, 30))
+	r.idle()
+	require.EqualValues(t, 1, r.errors("signal"))
+	r.stop()
+	require.Len(t, r.part.(*follower[plog.Logs]).other, 1)
+	r = start(t, testConfig(dir), to, nil)
+	require.Eventually(t, func() bool { return r.errors("signal") == 1 }, time.Minute, time.Millisecond)
+	require.NoError(t, os.WriteFile(path, compactFile(t, [2]uint64{1, 100}), 0o600))
+	to.requireOnce(100)
+}
+
 // More files are written than may be open at the same time.
 func TestMaxOpenFiles(t *testing.T) {
 	dir := t.TempDir()

@@ -80,14 +80,14 @@ func (t *told) ignores(sig string) bool {
 	return true
 }
 
-// foreign describes a file of another signal at the time of the last check.
+// foreign describes a file of another or an unknown signal at the time of the last check.
 type foreign struct {
 	named bool // the name determines the signal, whatever the file contains
 	info  fs.FileInfo
 	start place // with the checksum of the beginning
 }
 
-// foreign reports whether a file is of another signal. If the file has changed, foreign
+// foreign reports whether a file is of another or an unknown signal. If the file has changed, foreign
 // compares its beginning: a file of this signal may have replaced it.
 func (f *follower[T]) foreign(c candidate) bool {
 	of := f.other[c.key]
@@ -113,18 +113,24 @@ func (f *follower[T]) foreign(c candidate) bool {
 // leaveTo notes that a file is of another signal, and warns if that signal has no pipeline. file
 // is nil if the name of the file determines the signal.
 func (f *follower[T]) leaveTo(c candidate, sig string, file *os.File) {
+	if f.skip(c, file) && f.config.told.ignores(sig) {
+		f.sharedLog.Warn("A file stays where it is, because its signal has no pipeline with this receiver: add a pipeline, or exclude such files",
+			zap.String("signal", sig), zap.String("file", c.key))
+	}
+}
+
+// skip notes that a file is not of this signal, so that later passes do not decode its headers again. file
+// is nil if the name of the file determines the signal. It reports whether it succeeded.
+func (f *follower[T]) skip(c candidate, file *os.File) bool {
 	of := &foreign{named: file == nil, info: c.info}
 	if file != nil {
 		if err := of.start.identify(file, c.info.Size()); err != nil {
 			f.warn(c.key, "open", err)
-			return // the next pass tries again
+			return false // the next pass tries again
 		}
 	}
 	f.other[c.key] = of
-	if f.config.told.ignores(sig) {
-		f.sharedLog.Warn("A file stays where it is, because its signal has no pipeline with this receiver: add a pipeline, or exclude such files",
-			zap.String("signal", sig), zap.String("file", c.key))
-	}
+	return true
 }
 
 // checkPatterns warns about patterns of include that match no file or only a folder. Such a
