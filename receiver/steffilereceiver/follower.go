@@ -53,7 +53,7 @@ type follower[T any] struct {
 
 	places places
 	open   map[string]*tail[T]
-	other  map[string]*foreign // files of other or unknown signals, by key
+	other  map[string]*foreign // files that are not read, by key
 	warned map[string]string   // the last warning about a file, by key
 	unfit  map[string]string   // the version of a file that is not STEF, by key
 	pass   uint64
@@ -385,6 +385,7 @@ func (f *follower[T]) visit(c candidate, listed map[string]bool) {
 		f.finish(c, t, err)
 	case errors.Is(err, errNoDict):
 		f.warnAs(c.key, "read", err)
+		f.other[c.key] = &foreign{undecodable: true, info: c.info} // decoding it again in each pass would cost much CPU time
 		f.close(c.key)
 	case errors.Is(err, errTruncated):
 		f.warn(c.key, "read", err)

@@ -230,11 +230,19 @@ func TestMessagesDictionaries(t *testing.T) {
 	r.idle()
 	require.Equal(t, int64(1), r.errors("read"))
 	require.FileExists(t, path)
+	appear(t, filepath.Join(dir, "y.stef"), framed(second.Bytes()))
+	require.Eventually(t, func() bool { return r.errors("read") == 2 }, time.Minute, time.Millisecond)
+	appear(t, filepath.Join(dir, "y.stef"), message(t, numbered(10, 12))) // another file is read
+	to.requireOnce(6)
+	r.requireFinished(complete, 1)
+	requireFiles(t, dir, 1)
 	r.stop()
+	// While the file does not change, passes do not decode it again.
+	require.True(t, r.part.(*follower[plog.Logs]).other[path].undecodable)
 
 	r = start(t, with(shared), to, store)
 	r.requireFinished(complete, 1)
-	to.requireOnce(9)
+	to.requireOnce(12)
 	require.Eventually(t, func() bool {
 		_, err := os.Stat(path)
 		return os.IsNotExist(err)

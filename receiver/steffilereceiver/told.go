@@ -80,15 +80,17 @@ func (t *told) ignores(sig string) bool {
 	return true
 }
 
-// foreign describes a file of another or an unknown signal at the time of the last check.
+// foreign describes a file that is not read, at the time of the last check: it is of another or an unknown
+// signal, or needs a missing dictionary.
 type foreign struct {
-	named bool // the name determines the signal, whatever the file contains
-	info  fs.FileInfo
-	start place // with the checksum of the beginning
+	undecodable bool // the file needs a missing dictionary; it is tried again whenever it changes
+	named       bool // the name determines the signal, whatever the file contains
+	info        fs.FileInfo
+	start       place // with the checksum of the beginning
 }
 
-// foreign reports whether a file is of another or an unknown signal. If the file has changed, foreign
-// compares its beginning: a file of this signal may have replaced it.
+// foreign reports whether a file is of another or an unknown signal, or needs a missing dictionary. If the
+// file has changed, foreign compares its beginning: a file of this signal may have replaced it.
 func (f *follower[T]) foreign(c candidate) bool {
 	of := f.other[c.key]
 	switch {
@@ -96,6 +98,9 @@ func (f *follower[T]) foreign(c candidate) bool {
 		return false
 	case of.named || os.SameFile(of.info, c.info) && of.info.Size() == c.info.Size() && of.info.ModTime().Equal(c.info.ModTime()):
 		return true
+	case of.undecodable:
+		delete(f.other, c.key)
+		return false
 	}
 	file, err := os.Open(c.path)
 	if err != nil {
