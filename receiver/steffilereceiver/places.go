@@ -51,6 +51,8 @@ type place struct {
 	// Outcome is how the file ended. It is "" while the file is being read.
 	Outcome string `json:"outcome,omitempty"`
 	kept    bool   // on_finished was applied to the finished file
+	// opened describes the file when this process last opened it and compared it with the place.
+	opened fs.FileInfo
 }
 
 func (p *place) finished() bool { return p.Outcome != "" }
@@ -145,6 +147,18 @@ func (p *places) save(ctx context.Context, finished bool) error {
 
 // open returns the place of an open file. listed are the keys of all existing files.
 func (p *places) open(file *os.File, key string, listed map[string]bool) (*place, error) {
+	info, err := file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	one, err := p.find(file, key, listed)
+	if one != nil {
+		one.opened = info
+	}
+	return one, err
+}
+
+func (p *places) find(file *os.File, key string, listed map[string]bool) (*place, error) {
 	one := p.of[key]
 	if one != nil {
 		same, err := one.matches(file)
@@ -238,8 +252,14 @@ func (p *place) contains(file *os.File, read *digest) (bool, error) {
 	return err == nil && sum == p.Digest, err
 }
 
-// replaced reports whether the path of the place has another file now.
+// replaced reports whether the path of the place has another file now. It does not read a file that has not
+// changed since it was opened: a folder may have many copies of one file, and each new copy is compared with
+// the places of all others.
 func (p *place) replaced() bool {
+	info, err := os.Stat(p.Key)
+	if err != nil || p.opened != nil && os.SameFile(info, p.opened) && info.Size() == p.opened.Size() && info.ModTime().Equal(p.opened.ModTime()) {
+		return false
+	}
 	file, err := os.Open(p.Key)
 	if err != nil {
 		return false
