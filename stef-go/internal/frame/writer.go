@@ -60,11 +60,12 @@ type Writer struct {
 	column      []byte         // a column before compression
 	head        []byte         // the headers of each stream
 	shared      []sharedColumn // large columns that share blocks
+	literals    literals
 }
 
 // NewWriter writes the fixed header and the variable header.
 func NewWriter(dst io.Writer, c *config.Writer, header *VarHeader) (*Writer, error) {
-	w := &Writer{compression: stef.Compression(c.Compression), setting: encoderSetting{stef.Level(c.Level), c.WindowBytes, c.ZstdDict, c.Checksums}}
+	w := &Writer{compression: stef.Compression(c.Compression), setting: encoderSetting{level: stef.Level(c.Level), window: c.WindowBytes, dict: c.ZstdDict, crc: c.Checksums}}
 	w.auto = w.setting.level == stef.LevelAuto
 	if c.WindowLimit > 0 {
 		w.largest = w.setting.window
@@ -169,6 +170,10 @@ func (w *Writer) compress(flags *stef.FrameFlags, tree *column.WriteTree, size i
 	w.out = w.out[:headRoom]
 	w.adapt(size)
 	w.setLevel(size)
+	if raw := w.literals.before(*flags, w.setting.level, size); raw != w.setting.raw {
+		w.drop()
+		w.setting.raw = raw
+	}
 	if w.zstd == nil || w.setting.crc {
 		*flags |= stef.RestartCompression
 	}
@@ -188,7 +193,7 @@ func (w *Writer) compress(flags *stef.FrameFlags, tree *column.WriteTree, size i
 	}
 	err := tree.Each(func(c column.Writer, n int) error {
 		w.column = c.AppendTo(w.column[:0])
-		if n < blockColumn || size < blockFrame || w.smallText(c, n, size) || w.shares(c) {
+		if n < blockColumn || size < blockFrame || w.setting.raw || w.smallText(c, n, size) || w.shares(c) {
 			_, err := w.zstd.Write(w.column)
 			return err
 		}
@@ -200,7 +205,21 @@ func (w *Writer) compress(flags *stef.FrameFlags, tree *column.WriteTree, size i
 	if w.setting.crc {
 		return w.zstd.Close() // writes the checksum; Reset begins a new zstd stream
 	}
-	return w.zstd.Flush()
+	if err := w.zstd.Flush(); err != nil {
+		return err
+	}
+	if *flags&(stef.RestartCompression|stef.RestartDictionaries) == 0 {
+		w.literals.after(w.out[headRoom:], size)
+	}
+	return nil
+}
+
+// drop returns the encoder to its pool. The next frame begins a zstd stream.
+func (w *Writer) drop() {
+	if w.zstd != nil {
+		w.setting.release(w.zstd)
+		w.zstd = nil
+	}
 }
 
 // smallText reports whether a column of n bytes has texts that have no zstd blocks of their own
@@ -257,8 +276,8 @@ func (w *Writer) adapt(size int) {
 	if w.zstd == nil {
 		w.setting.window = window
 	} else if window > w.setting.window {
-		w.setting.release(w.zstd)
-		w.zstd, w.setting.window = nil, window
+		w.drop()
+		w.setting.window = window
 	}
 }
 
@@ -277,9 +296,8 @@ func (w *Writer) setLevel(size int) {
 	if w.large {
 		level = stef.LevelDefault
 	}
-	if w.zstd != nil && level != w.setting.level {
-		w.setting.release(w.zstd)
-		w.zstd = nil
+	if level != w.setting.level {
+		w.drop()
 	}
 	w.setting.level = level
 }
@@ -338,10 +356,8 @@ func (w *Writer) write(b []byte) error {
 // Close returns the encoder to its pool. It writes nothing: a stream has no end
 // mark.
 func (w *Writer) Close() {
-	if w.zstd != nil {
-		w.setting.release(w.zstd)
-		w.zstd = nil
-	}
+	w.drop()
+	w.literals, w.setting.raw = literals{}, false
 	releaseBuffer(w.out)
 	w.out, w.column = nil, nil
 	clear(w.shared[:cap(w.shared)])

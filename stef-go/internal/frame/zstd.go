@@ -24,6 +24,7 @@ type encoderSetting struct {
 	window int
 	dict   *config.ZstdDict
 	crc    bool
+	raw    bool // literals are not coded
 }
 
 func (s encoderSetting) pool() *sync.Pool {
@@ -48,8 +49,8 @@ func (s encoderSetting) encoder(w io.Writer) (*zstd.Encoder, error) {
 	}[s.level]
 	// Columns of differences often have bytes that do not repeat in sequences, but are
 	// not equally frequent. Levels below LevelBetter would not compress such bytes.
-	options := []zstd.EOption{zstd.WithEncoderLevel(level), zstd.WithAllLitEntropyCompression(true), zstd.WithWindowSize(s.window),
-		zstd.WithEncoderConcurrency(1), zstd.WithLowerEncoderMem(true), zstd.WithEncoderCRC(s.crc)}
+	options := []zstd.EOption{zstd.WithEncoderLevel(level), zstd.WithAllLitEntropyCompression(!s.raw), zstd.WithNoEntropyCompression(s.raw),
+		zstd.WithWindowSize(s.window), zstd.WithEncoderConcurrency(1), zstd.WithLowerEncoderMem(true), zstd.WithEncoderCRC(s.crc)}
 	if s.dict != nil {
 		options = append(options, zstd.WithEncoderDictRaw(s.dict.ID, s.dict.Content))
 	}

@@ -1,0 +1,206 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package frame
+
+import (
+	"encoding/binary"
+	"math"
+
+	stef "github.com/otelstef/stef/stef-go"
+)
+
+// literals decides whether zstd codes the literals of frames with Huffman codes. In small frames of
+// integers, ids and references, a code usually saves nothing: the encoder builds one for each block
+// and then discards it, which takes up to a third of the time of encoding a frame.
+//
+// An encoder cannot change this setting, and another encoder does not have the history. So each
+// change begins a new zstd stream, and there are at most two changes until the dictionaries restart:
+// to raw literals if codes save too little, and back if codes would save enough.
+type literals struct {
+	raw   bool // literals are not coded
+	sure  bool // literals stay coded
+	later bool // a decision was made
+
+	// The number of frames since the last decision, the bytes of those that were measured, before
+	// and after compression, and how many bytes codes saved in these. While literals are raw, saved
+	// is an estimate of what codes would save.
+	frames, size, total, saved int
+}
+
+const (
+	// rawFrame is the mean size, before compression, from which frames do not lead to raw literals:
+	// in larger frames, building codes takes less of the time. A frame of codedFrame bytes or more
+	// ends raw literals, because it can have many texts.
+	rawFrame   = 4 << 10
+	codedFrame = 32 << 10
+	// The first decision needs measuredFrames frames with measuredBytes bytes after compression.
+	// It is early, because a change discards the history that the later frames would refer to. Further
+	// decisions need laterBytes bytes.
+	measuredFrames = 2
+	measuredBytes  = 2 << 10
+	laterBytes     = 8 << 10
+	// To return to codes takes checkedBytes bytes of one in checkedFrames frames, because the texts of
+	// a few frames prove nothing, and estimates take time.
+	checkedFrames = 4
+	checkedBytes  = 4 << 10
+	// Literals become raw if codes save less than rawShare of the bytes, and coded if codes
+	// would save more than codedShare.
+	rawShare   = 0.01
+	codedShare = 0.02
+)
+
+// before decides for a frame of size bytes before compression whether its literals are raw. Only
+// LevelFastest has raw literals: the other levels are chosen to save bytes.
+func (l *literals) before(flags stef.FrameFlags, level stef.Level, size int) (raw bool) {
+	if flags&stef.RestartDictionaries != 0 {
+		*l = literals{} // the frame sends texts again
+	}
+	if level != stef.LevelFastest || l.raw && size >= codedFrame {
+		*l = literals{sure: true}
+	}
+	return l.raw
+}
+
+// after measures a frame that has history and restarts no dictionaries: blocks are its bytes, and size is
+// its size before compression.
+func (l *literals) after(blocks []byte, size int) {
+	if l.sure {
+		return
+	}
+	l.frames++
+	if l.raw && l.frames%checkedFrames != 0 {
+		return
+	}
+	l.size += size
+	l.total += len(blocks)
+	l.saved += savedBytes(blocks, l.raw)
+	share := float64(l.saved) / float64(l.total)
+	switch {
+	case l.raw:
+		if l.total < checkedBytes {
+			return
+		}
+		l.sure = share > codedShare
+		l.raw = !l.sure
+	case l.frames < measuredFrames || l.total < measuredBytes || l.later && l.total < laterBytes:
+		return
+	default:
+		l.raw = share < rawShare && l.size/l.frames < rawFrame
+	}
+	l.later, l.frames, l.size, l.total, l.saved = true, 0, 0, 0, 0
+}
+
+// savedBytes returns how many bytes codes of literals saved in blocks of zstd. If estimate is true,
+// it returns how many bytes codes would save for the literals without a code.
+//
+// RFC 8878, section 3.1.1.2.
+func savedBytes(blocks []byte, estimate bool) (saved int) {
+	const head = 3
+	const raw, rle, compressed = 0, 1, 2
+	for len(blocks) >= head {
+		h := int(blocks[0]) | int(blocks[1])<<8 | int(blocks[2])<<16
+		typ, size := h>>1&3, h>>3
+		if typ == rle {
+			size = 1
+		}
+		if blocks = blocks[head:]; size > len(blocks) {
+			break
+		}
+		content := blocks[:size]
+		blocks = blocks[size:]
+		switch {
+		case typ == compressed:
+			uncoded, plain, coded := literalsOf(content)
+			saved += plain - coded
+			if estimate {
+				saved += len(uncoded) - codedSize(uncoded)
+			}
+		case typ == raw && estimate:
+			saved += size - codedSize(content)
+		}
+	}
+	return saved
+}
+
+// literalsOf returns the literals of a compressed block if they have no code. Otherwise it returns
+// their number, and the bytes that they take in the block.
+//
+// RFC 8878, section 3.1.1.3.1.1.
+func literalsOf(block []byte) (uncoded []byte, plain, coded int) {
+	const raw, rle = 0, 1
+	var b [8]byte
+	copy(b[:5], block)
+	head := binary.LittleEndian.Uint64(b[:])
+	typ, format := head&3, head>>2&3
+	if typ != raw && typ != rle {
+		width := [4]uint{10, 10, 14, 18}[format]
+		mask := uint64(1)<<width - 1
+		return nil, int(head >> 4 & mask), int(head >> (4 + width) & mask)
+	}
+	at, size := 1, int(head>>3&0x1f)
+	switch format {
+	case 1:
+		at, size = 2, int(head>>4&0xfff)
+	case 3:
+		at, size = 3, int(head>>4&0xfffff)
+	}
+	if typ == rle {
+		return nil, size, 1
+	}
+	if at+size > len(block) {
+		return nil, 0, 0
+	}
+	return block[at : at+size], 0, 0
+}
+
+// codedSize estimates how many bytes literals take with a Huffman code: the entropy of the literals,
+// and the table of the code. It returns their number if they would not get a code, because it saves
+// too little.
+func codedSize(literals []byte) int {
+	const (
+		// klauspost/compress uses no code for fewer literals, and no code that saves less than a
+		// thirty-second of the literals.
+		fewest, least = 32, 32
+		// Codes have whole bits, so they take more than the entropy.
+		whole = 1.01
+		// The table has a head and a number for each byte up to the largest one. Many of these numbers
+		// are 0, and take less space than the others.
+		head, perByte, perSymbol = 6, 16, 3
+	)
+	if len(literals) < fewest {
+		return len(literals)
+	}
+	var counts [256]int
+	for _, b := range literals {
+		counts[b]++
+	}
+	n, symbols, largest := len(literals), 0, 0
+	bits := information(n)
+	for b, c := range counts {
+		if c > 0 {
+			symbols++
+			largest = b
+			bits -= information(c)
+		}
+	}
+	if coded := int(bits*whole/8) + head + largest/perByte + symbols/perSymbol; coded < n-n/least {
+		return coded
+	}
+	return n
+}
+
+// information returns n times the binary logarithm of n.
+func information(n int) float64 {
+	if n < len(informations) {
+		return informations[n]
+	}
+	return float64(n) * math.Log2(float64(n))
+}
+
+var informations = func() (t [64]float64) {
+	for n := 1; n < len(t); n++ {
+		t[n] = float64(n) * math.Log2(float64(n))
+	}
+	return t
+}()
