@@ -73,7 +73,6 @@ var elsewhere = []string{
 	"| quantity | formula | constant | source |",                                                                                                                                                                                                                                                                                                                                                                                                  // make deployment
 	"| in a steady stream | metrics | traces | logs |",                                                                                                                                                                                                                                                                                                                                                                                            // a report that is not published
 	"| batches, streams | metrics | traces | logs |", "have 0.02 to 0.05 times OTLP's bytes more than streams of 12 minutes", "for go metrics in larger batches: 0.475 instead of 0.414 times", "It prints 0.56 times the bytes of OTLP for the first batch, and 0.23 to 0.24 times in the steady state", "raises the ratio of bytes by up to 0.05 (metrics) and 0.03 (traces and logs) in the mean, and by 0.06 and 0.04 in the worst recording", // TestLifetime
-	"than that of the recordings (0.68)",                 // the same page
 	"a user had 0.42 and 0.43 for metrics and logs",      // runs on a busy machine
 	"4.9 to 5.9 µs an item",                              // docs/scale.md
 	"a user's runs on another machine had 4.33 and 6.48", // metrics of node
@@ -425,15 +424,6 @@ func (b book) transport(t *testing.T) {
 	b.here.says(t, "| STEF, one stream | some %s | %.0f | %s |", tens(one), mib(one, "most MiB"), rate(one))
 	b.here.says(t, "| OTLP, 20 concurrent requests | some %s | %.0f | %s |", tens(many), mib(many, "most MiB"), rate(many))
 	b.here.says(t, "| OTLP, sequential requests | %.0f | %.0f | %s |", mib(single, "median MiB"), mib(single, "most MiB"), rate(single))
-
-	unsteady := true
-	for _, trip := range []string{"0.02 ms", "2 ms"} {
-		spread := func(way string) float64 {
-			return table(t, "latency").where("round trip", trip, "load", "500 spans, 10 attributes", "compression", "zstd", "way", way).one(t, "spread")
-		}
-		unsteady = unsteady && spread(ten) > max(spread(one), spread(many), spread(single))
-	}
-	b.here.holds(t, unsteady, "vary with the garbage collector**, and the two of 10 streams most.")
 
 	line := func(way, compression string) float64 {
 		return most(table(t, "workers").where("round trip", "0 ms", "way", way, "compression", compression).column(t, "wire B/event"))

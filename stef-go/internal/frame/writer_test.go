@@ -336,7 +336,8 @@ func TestBlocksOfTexts(t *testing.T) {
 	// The blocks are those of the root, the texts, and one for each 4 KiB of floats.
 	f(1+1+2, stef.LevelDefault, 4<<10, 900)
 	f(1+0+2, stef.LevelFastest, 4<<10, 900)
-	f(1+0+2, stef.LevelFastest, 7<<10, 900) // a frame below 16 KiB
+	f(1+0+2, stef.LevelFastest, 7<<10, 1000) // a frame below 16 KiB
+	f(1+1+1, stef.LevelFastest, 5<<10, 450)  // more than half of the frame
 	f(1+1+4, stef.LevelFastest, 7<<10, 2000)
 	f(1+0+4, stef.LevelFastest, 4<<10, 2000)
 }
