@@ -225,8 +225,8 @@ func (e *env) headers(value, name string) map[string]string {
 	return headers
 }
 
-// reserved reports whether gRPC reserves a header, in lower case. It does not send these headers for
-// callers, or the server drops them or, because of connection, refuses every stream and request.
+// reserved reports whether gRPC reserves a header, whose name is in lower case. The values of callers do not
+// arrive at the server. A server refuses streams and requests that have the header connection.
 func reserved(header string) bool {
 	switch header {
 	case "connection", "content-type", "host", "te", "user-agent":

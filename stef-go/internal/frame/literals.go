@@ -62,8 +62,8 @@ func (l *literals) before(flags stef.FrameFlags, level stef.Level, size int) (ra
 	return l.raw
 }
 
-// after measures a frame that has history and restarts no dictionaries: blocks are its bytes, and size is
-// its size before compression.
+// after measures a compressed frame. blocks are its bytes, and size is its size before compression. Do not
+// call it for frames that restart the compression or the dictionaries: their texts are not typical.
 func (l *literals) after(blocks []byte, size int) {
 	if l.sure {
 		return
