@@ -48,7 +48,8 @@ func TestRandom(t *testing.T) {
 			for _, err := range errs {
 				require.NoError(t, err)
 			}
-			// Compare the bytes last, after pooled encoders have written many messages.
+			// Compare the bytes last: pooled encoders that have written many messages must write
+			// the same bytes as a new encoder.
 			for seed := range uint64(30) {
 				require.NoError(t, sameAsFresh(e, newEncoding(t, config), seed))
 			}

@@ -23,7 +23,7 @@ import (
 	"github.com/otelstef/stef/internal/teltest"
 )
 
-// The first line of the output of benchmarks names their data.
+// The benchmarks print the name of their data first.
 var _ = teltest.BenchSets("recordings of the repository")
 
 var messageItems = []int{1, 10, 100, 1000, 8192}
@@ -312,9 +312,8 @@ func recordBatch(tb testing.TB, batch []message, as string, alone, plain *stefEn
 	return compressZstd(tb, values), items
 }
 
-// TestRecordBatches: if a producer compresses several messages together, STEF messages without
-// compression of their own are smaller than otlp_proto. Messages of 100 points of the recorded
-// metrics are an exception.
+// TestRecordBatches: if a producer compresses several messages together, uncompressed STEF messages
+// are smaller than otlp_proto. Messages of 100 points of the recorded metrics are an exception.
 func TestRecordBatches(t *testing.T) {
 	plain := newEncoding(t, "{compression: none}")
 	for _, s := range recordings(t) {
@@ -336,8 +335,8 @@ func TestRecordBatches(t *testing.T) {
 	}
 }
 
-// TestSmallerThanOTLP: from 10 items on, a message is smaller than otlp_proto
-// under any compression of a producer.
+// TestSmallerThanOTLP: STEF messages of at least 10 items are smaller than otlp_proto with any
+// compression of a producer.
 func TestSmallerThanOTLP(t *testing.T) { requireSmaller(t, recordings(t), 10, 100, 1000) }
 
 func TestSmallerThanOTLPLarge(t *testing.T) {

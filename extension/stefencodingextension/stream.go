@@ -84,10 +84,11 @@ func (x *codec[B]) explainStream(begin []byte, offset uint64, err error) error {
 type beginning struct {
 	src    io.Reader
 	kept   []byte
-	failed error // the error of src, other than its end
+	failed error // the error of src; nil if src ended, even inside a frame
 }
 
-// maxBeginning is enough for the headers of streams, and for small messages.
+// maxBeginning is the number of bytes that beginning keeps. It is enough for the headers of
+// streams, and for small messages.
 const maxBeginning = 4 << 10
 
 func (b *beginning) Read(p []byte) (int, error) {
@@ -95,7 +96,7 @@ func (b *beginning) Read(p []byte) (int, error) {
 	if room := maxBeginning - len(b.kept); room > 0 {
 		b.kept = append(b.kept, p[:min(n, room)]...)
 	}
-	if err != nil && err != io.EOF && !errors.Is(err, io.ErrUnexpectedEOF) { // a truncated source stays truncated
+	if err != nil && err != io.EOF && !errors.Is(err, io.ErrUnexpectedEOF) { // if src is truncated, reading it again does not help
 		b.failed = err
 	}
 	return n, err

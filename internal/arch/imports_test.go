@@ -17,14 +17,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// direct lists what the product code of a package may import, in addition to
-// the standard library, and to its own sub-packages if the name ends in "/...".
-// The first matching line is the rule of a package. A package without a
-// matching line is a problem: the architecture does not cover it yet.
+// direct lists what the product code of a package may import. The standard library is always
+// allowed, and so are the sub-packages of a package whose name ends in "/...". The first line that
+// matches a package is its rule. A package without a matching line is a problem: the architecture
+// does not cover it yet.
 //
-// Names on the right are folders of this repository. A name with a dot in the
-// first element, or from the list of nicknames, is an external package with all
-// its sub-packages. * stands for any package.
+// Names on the right are folders of this repository. A name with a dot in the first element, or
+// from the list of nicknames, is an external package with all its sub-packages. * stands for any
+// package.
 const direct = `
 stef-spec                     ->
 stef-go/bitio                 ->

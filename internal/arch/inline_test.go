@@ -29,8 +29,8 @@ var leaves = []struct{ in, leaf string }{
 
 // object is the compiler output for a package: notes and symbols.
 type object struct {
-	notes   string // -m
-	symbols string // go tool nm
+	notes   string // output of the compiler with the flag -m
+	symbols string // output of go tool nm
 }
 
 func compile(t *testing.T, dir string) object {

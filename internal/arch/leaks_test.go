@@ -23,8 +23,8 @@ var unchecked = map[string]bool{
 	"internal/fixtures/record":      true,
 	"internal/fixtures/record/shop": true,
 	"sdk/internal/endpoint":         true, // the tests of sdk check it
-	"sdk/internal/files":            true, // as above
-	"sdk/internal/sdktest":          true, // as above
+	"sdk/internal/files":            true, // the tests of sdk check it
+	"sdk/internal/sdktest":          true, // the tests of sdk check it
 	"sdk/internal/study":            true,
 }
 

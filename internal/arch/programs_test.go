@@ -37,7 +37,7 @@ func programs(tree fs.FS) ([]string, error) {
 		}
 		defer f.Close()
 		head := make([]byte, 4)
-		n, _ := f.Read(head) // an empty file has no head
+		n, _ := f.Read(head) // the head of an empty file stays zero
 		for _, magic := range executables {
 			if bytes.HasPrefix(head[:n], []byte(magic)) {
 				found = append(found, name)

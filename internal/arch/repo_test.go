@@ -36,8 +36,8 @@ var ignored = map[string]bool{".git": true, ".tmp": true, "bin": true}
 
 var generatedLine = regexp.MustCompile(`(?m)^(//|#) Code generated .* DO NOT EDIT\.$`)
 
-// Reading through package os, not git, also works in an unpacked archive, and
-// lets the go command see which files a cached result depends on.
+// Reading through package os, not git, also works in an unpacked archive, and lets the go command
+// see which files a cached test result depends on.
 var repository = sync.OnceValues(func() ([]file, error) {
 	return texts(os.DirFS(root))
 })

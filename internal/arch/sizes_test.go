@@ -41,7 +41,7 @@ func sizes(files []file) []string {
 			limit(f.path, f.lines(), maxGenerated)
 			types[strings.TrimSuffix(strings.TrimSuffix(f.path, ".stef.go"), "_codec")] += f.lines()
 		case f.goSource() && f.generated():
-			// Other generators have their own limits.
+			// Files of other generators have no limit here.
 		case f.goTest():
 			limit(f.path, f.lines(), maxTest)
 		case f.goSource():

@@ -51,7 +51,7 @@ type word struct {
 	pattern *regexp.Regexp
 	why     string
 	except  string // prefix of the files that are exempt
-	parts   string // each match contains one of these texts, in lower case
+	parts   string // each match contains one of these texts; separated by spaces, in lower case
 }
 
 // words are the words that no text of the repository may contain. The [x] in
@@ -69,7 +69,8 @@ func forbidden(files []file) []string {
 		if path.Base(f.path) == "go.sum" || path.Base(f.path) == "LICENSE" {
 			continue
 		}
-		// Most files contain none of the parts, and searching for parts is much faster.
+		// Most files contain none of the texts in the field parts, and searching for these texts is
+		// much faster than matching the patterns.
 		lower := bytes.ToLower(f.data)
 		open := slices.DeleteFunc(slices.Clone(words), func(w word) bool {
 			return !slices.ContainsFunc(strings.Fields(w.parts), func(part string) bool { return bytes.Contains(lower, []byte(part)) })

@@ -36,9 +36,10 @@ type Keys struct {
 	// Sections are the parts of the configuration. One of them must be the whole
 	// configuration.
 	Sections []Section
-	// Hints maps the paths of likely mistakes to advice on what to write instead. For a section
-	// without a key enabled, the hint for this key also applies if the section is set to true
-	// or false. The hint for a key of Choices is added to the error about an invalid text.
+	// Hints maps the paths of likely mistakes to advice on what to write instead. If a section has
+	// no key enabled, the hint for SECTION::enabled is added to the error when the section itself
+	// is set to true or false. The hint for a key of Choices is added to the error about an invalid
+	// text.
 	Hints map[string]string
 	// Choices maps the paths of keys to the texts that are valid there, such as "a, b or c".
 	Choices map[string]string
@@ -54,8 +55,9 @@ func (k *Keys) Read(conf map[string]any, unmarshal func() error) error {
 		}
 		return explain(err, conf, k.Hints, k.Choices, k.Sections...)
 	}
-	// explain also finds mistakes in other sections. Omit the mistakes that err already has:
-	// explain may give other advice for them after the colon.
+	// explain also finds mistakes in other sections. It may repeat a mistake that err already has,
+	// with other advice after the colon. So compare only the texts before the colon, and omit
+	// repeated mistakes.
 	lines := strings.Split(err.Error(), "\n")
 	for line := range strings.SplitSeq(explain(err, conf, k.Hints, k.Choices, k.Sections...).Error(), "\n") {
 		what, _, _ := strings.Cut(line, ": ")

@@ -49,7 +49,7 @@ func durations(conf map[string]any, sections []Section) []error {
 		}
 		value := reflect.ValueOf(f.value)
 		if value.IsValid() && value.Type() == f.typ {
-			return // from a marshaled configuration: nobody wrote it without a unit
+			return // already a time.Duration: its configuration was marshaled from a struct, so no unit is missing
 		}
 		if value.CanInt() && value.Int() > 0 && value.Int() < int64(time.Second) {
 			errs = append(errs, withoutUnit(f.path, value.Int()))

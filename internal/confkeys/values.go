@@ -13,9 +13,10 @@ import (
 	"time"
 )
 
-// Between returns an error for a number outside of a range. hint is further advice, or "". If
-// most is so large that it only keeps sums within an int, the message does not name it. For
-// sizes the message names the unit, because a number that is too large is often in bytes.
+// Between returns an error for a number outside of a range. hint is further advice, or "". The
+// message does not name a maximum of math.MaxInt32 or more, because such a maximum only prevents
+// overflows. For sizes the message names the unit, because a number that is too large is often in
+// bytes.
 func Between(key string, value, least, most int, hint string) error {
 	if value >= least && value <= most {
 		return nil
@@ -47,8 +48,8 @@ func unitOf(key string) (unit string, bytes int64) {
 // sizeWithUnit matches sizes such as 64MiB, 1 GiB and 64MB.
 var sizeWithUnit = regexp.MustCompile(`^([0-9]{1,9}) ?([KMG])i?B$`)
 
-// withoutSizeUnit returns the number to write for a size that was written with a unit, or "" if
-// there is none. It is an example, so MB is taken as MiB.
+// withoutSizeUnit returns an example of the number to write instead of a size with a unit, or "" if
+// there is no such number. It reads MB as MiB.
 func withoutSizeUnit(key, text string) string {
 	_, bytes := unitOf(key)
 	m := sizeWithUnit.FindStringSubmatch(text)
@@ -177,7 +178,7 @@ func advice(hint string) string {
 	return "; " + hint
 }
 
-// Authenticator returns an error if the section auth, which exists, names no extension.
+// Authenticator returns an error if name is empty: the section auth exists, but names no extension.
 func Authenticator(name string) error {
 	if name != "" {
 		return nil

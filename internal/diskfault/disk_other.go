@@ -7,7 +7,7 @@ package diskfault
 
 import "testing"
 
-// Small skips the test: it mounts a file system of Linux.
+// Small skips the test, because it can mount a file system only on Linux.
 func Small(t *testing.T, _ int) string {
 	t.Helper()
 	t.Skip("mounts a file system of Linux; package rotate tests full disks with a stub")

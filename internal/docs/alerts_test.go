@@ -24,8 +24,8 @@ var helperMetrics = []string{
 	"receiver_refused_spans", "receiver_refused_metric_points", "receiver_refused_log_records",
 }
 
-// TestAlerts checks the alerts of exporter and receiver: metrics and labels exist, each
-// alert is for one Collector, brackets match, and the README lists all alerts.
+// TestAlerts checks the alerts of exporter and receiver: metrics and labels exist, alerts that
+// group series do not add up several Collectors, brackets match, and the README lists all alerts.
 func TestAlerts(t *testing.T) {
 	root := teltest.Root(t)
 	listed := regexp.MustCompile("(?m)^\\| `(Stef(?:Exporter|Receiver)\\w+)` \\|")

@@ -21,7 +21,7 @@ import (
 // block is a fenced block of a page.
 type block struct {
 	page string // slash-separated, from the root of the repository
-	line int    // of the opening fence
+	line int    // number of the line with the opening fence
 	lang string
 	mark string // "run", "check", ...; "" without a mark
 	arg  string // what follows the mark

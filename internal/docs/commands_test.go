@@ -36,7 +36,8 @@ const (
 	maxOutput = 8000
 )
 
-// goEnv keeps the caches of the go command where they are if a block sets HOME.
+// goEnv returns the variables for the caches of the go command. With these variables, the caches
+// stay in use if a block sets HOME.
 var goEnv = sync.OnceValue(func() []string {
 	out, err := exec.Command("go", "env", "GOCACHE", "GOMODCACHE", "GOPATH").Output()
 	if err != nil {
@@ -199,7 +200,7 @@ func (f *facts) ciCommands() (list []string, err error) {
 	return list, err
 }
 
-// splitVariables splits a command into its words and the names of its variables.
+// splitVariables splits a command into its words and the names of the variables that it sets.
 func splitVariables(command string) (words string, names map[string]bool) {
 	names = map[string]bool{}
 	var rest []string

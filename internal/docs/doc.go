@@ -20,19 +20,20 @@
 //	                              internal/fixtures, shop.stef, orders.stef and the
 //	                              files of earlier blocks; $STEF is the root of the
 //	                              repository, and $DIR is the shared folder
-//	<!-- docs: run in the repository --> the same at the root of the repository;
+//	<!-- docs: run in the repository --> like run, but at the root of the repository;
 //	                              each line begins there
 //	<!-- docs: session -->        run the commands after "$ " and compare their
 //	                              output with the lines below them; a duration
 //	                              matches any other duration
 //	<!-- docs: ci -->             .ci/run or a workflow runs these commands, with
 //	                              the same variables or with more variables
-//	<!-- docs: long, REASON -->   make docs-long runs the commands as above, in a
+//	<!-- docs: long, REASON -->   make docs-long runs the commands in a
 //	                              clone of the repository; make docs checks that
 //	                              their make targets, packages, programs and
 //	                              subcommands exist
 //	<!-- docs: check, REASON -->  nothing runs the commands, for a reason such as
-//	                              "takes hours"; they are checked as above
+//	                              "takes hours"; make docs checks their names as
+//	                              in long blocks
 //	<!-- docs: setup, COMMANDS --> run COMMANDS before the next block, such as a
 //	                              server with "&" at the end. A block can have many
 //	                              of these marks

@@ -25,7 +25,7 @@ import (
 // facts are the names that commands may use.
 type facts struct {
 	root    string
-	targets map[string]bool            // of the Makefile
+	targets map[string]bool            // targets of the Makefile
 	tests   map[string]bool            // test functions of the repository
 	words   map[string]map[string]bool // subcommands by program
 }

@@ -18,8 +18,8 @@ import (
 // componentMetrics is a component with metrics of its own.
 type componentMetrics struct {
 	folder string
-	prefix string // of its metrics
-	own    string // the attribute with its id
+	prefix string // of the names of its metrics
+	own    string // the attribute with the id of the component
 }
 
 var (
@@ -74,25 +74,27 @@ var onlyReceiver = map[string]string{
 	"unacked_records":           "the exporter sends batches again as a whole, and counts those",
 }
 
-// morePerMetric has the attributes that one side of a pair has in addition, and why.
+// morePerMetric has the attributes that a metric has only in the exporter or only in the receiver,
+// and why.
 var morePerMetric = map[string]string{
 	"exporter streams_active state":    "a stream of the exporter connects and drains; the receiver has streams_handshaking",
 	"receiver records_rejected reason": "the receiver knows why; the protocol only tells which records",
 }
 
-// withoutSignal has the metrics of resources that all signals share.
+// withoutSignal lists the metrics without the attribute signal. They measure resources that all
+// signals share.
 var withoutSignal = []string{
 	"receiver_stef_admission_in_flight_bytes", "receiver_stef_admission_waiting_bytes", "receiver_stef_buffered_bytes",
 	"receiver_stef_connections_closed", "receiver_stef_decompression_waiting", "receiver_stef_stream_memory_bytes", "receiver_stef_streams_handshaking", "receiver_stef_streams_refused",
 }
 
-// metricFacts are what two sides of a pair must have in common.
+// metricFacts are what a metric must have in common in the exporter and the receiver.
 type metricFacts struct {
 	unit, stability, kind string
 	attributes            []string // without the id of the component
 }
 
-// load reads the metrics of a metadata.yaml by their names without prefix, and its
+// load reads a metadata.yaml. It returns the metrics by their names without prefix, and the
 // attributes with their lists of values.
 func (c componentMetrics) load(t *testing.T, root string) (metrics map[string]metricFacts, attributes map[string]any) {
 	t.Helper()
@@ -133,7 +135,8 @@ func (c componentMetrics) load(t *testing.T, root string) (metrics map[string]me
 	return metrics, attributes
 }
 
-// asymmetries compares two sides, and lists what differs without a reason.
+// asymmetries compares the metrics of exporter and receiver, and lists the differences without a
+// known reason.
 func asymmetries(exporter, receiver map[string]metricFacts) (problems []string) {
 	alone := func(side string, metrics, other map[string]metricFacts, reasons map[string]string) {
 		for name := range metrics {
@@ -213,7 +216,7 @@ func TestMetricsAreAlike(t *testing.T) {
 			} else {
 				require.Regexp(t, `^\{[a-z]+s\}$`, m.unit, c.prefix+name)
 			}
-			// Only a ratio has no sum over components.
+			// Only ratios are gauges: the sum of a ratio over several components has no meaning.
 			require.Equal(t, m.unit == "1", strings.HasPrefix(m.kind, "gauge"), c.prefix+name)
 		}
 	}

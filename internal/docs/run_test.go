@@ -32,7 +32,7 @@ const withoutSymbols = "-ldflags=-s -w"
 type tester struct {
 	t        *testing.T
 	root     string
-	programs string // the folder of our programs
+	programs string // the folder with the programs of this repository
 	dir      string // where the blocks of the page run; "" before the first block
 	clone    string // where the long blocks of the page run; "" before the first long block
 	output   string // of the previous block

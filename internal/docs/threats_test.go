@@ -35,12 +35,12 @@ var limitName = regexp.MustCompile(`max_|limit|timeout|per_stream`)
 var notALimit = map[string]bool{
 	"shutdown_timeout":                       true, // bounds the time of our own shutdown
 	"stef::shutdown_drain_timeout":           true,
-	"stef::max_stream_lifetime":              true, // moves load
-	"stef::idle_timeout":                     true, // saves memory
-	"stef::max_frame_size_kib":               true, // what we write
+	"stef::max_stream_lifetime":              true, // moves load to other receivers
+	"stef::idle_timeout":                     true, // closes idle streams to save memory
+	"stef::max_frame_size_kib":               true, // bounds the frames that we write
 	"otlp_fallback::max_concurrent_requests": true,
 	"otlp_fallback::max_request_size_mib":    true,
-	"metadata_cardinality_limit":             true, // of the clients in front of the exporter, see its README
+	"metadata_cardinality_limit":             true, // bounds combinations of the metadata of the exporter's clients, see its README
 }
 
 // keysOf lists the keys of one of our configurations, without the keys of the
@@ -198,7 +198,7 @@ func states(cell, value string) bool {
 	return regexp.MustCompile(pattern).MatchString(cell) && strings.Contains(cell, unit)
 }
 
-// shown returns a default as the page writes it.
+// shown returns a default in the format of the page.
 func shown(name string, value int64, isTime bool) string {
 	switch {
 	case value == 0:
@@ -268,7 +268,7 @@ func defaultsOfCode(t *testing.T, root string) map[string][]string {
 	for _, config := range []any{stefreceiver.NewFactory().CreateDefaultConfig(), stefexporter.NewFactory().CreateDefaultConfig(), steffilereceiver.NewFactory().CreateDefaultConfig()} {
 		defaultsOf(defaults, reflect.ValueOf(config).Elem(), "")
 	}
-	// The extension has a module of its own.
+	// The extension has a module of its own, so read its defaults from its source.
 	code := read(t, root, "extension/stefencodingextension/config.go")
 	for _, m := range regexp.MustCompile("(?m)^\t(Max[A-Za-z]+MiB) int `mapstructure:\"([a-z_]+)\"`").FindAllStringSubmatch(code, -1) {
 		value := regexp.MustCompile(m[1] + `: +(\d+),`).FindStringSubmatch(code)

@@ -88,8 +88,8 @@ func (b *lockedBuffer) String() string {
 	return b.buf.String()
 }
 
-// telemetry is the part of a configuration that makes a Collector expose its own metrics. Its
-// values are the level, the port and the pipelines.
+// telemetry is the part of a configuration that makes a Collector expose its own metrics. It is a
+// format for three values: the level, the port and the pipelines.
 const telemetry = `
 service:
   telemetry:

@@ -15,10 +15,10 @@ import (
 	"github.com/otelstef/stef/internal/diskfault"
 )
 
-// TestDiskFullRestart restarts an agent after the disk of its queue was full. If the disk has
-// no free byte, the queue of the Collector loses up to one acknowledged batch of each consumer:
-// to send such a batch after the restart, the queue must append the batch again. Nothing is lost
-// if the disk has free space, or if the queue reaches its own limit before the disk is full.
+// TestDiskFullRestart restarts an agent after the disk of its queue was full. If the disk has no
+// free byte, each consumer of the queue of the Collector can lose one acknowledged batch. The
+// reason is that the queue must append the batches in flight again after the restart. Nothing is
+// lost if the disk has free space, or if the queue reaches its own limit before the disk is full.
 func TestDiskFullRestart(t *testing.T) {
 	binary(t)
 	f := func(name string, stop func(*testing.T, *collector), limit int, free bool, most int) {

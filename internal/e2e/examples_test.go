@@ -128,10 +128,10 @@ func TestExamples(t *testing.T) {
 	})
 }
 
-// batchesBeforeKept returns the pipelines that lose acknowledged data when the Collector is
-// killed, because their batch processor holds this data in memory. It considers only
-// exporters that would not lose the data: their queue is on disk, or they have no queue, so
-// that senders wait for the backend.
+// batchesBeforeKept returns the pipelines that lose acknowledged data when the Collector is killed,
+// because their batch processor holds this data in memory. It ignores pipelines whose exporters
+// have a queue in memory. An exporter with a queue on disk keeps the data, and without a queue the
+// senders wait for the backend.
 func batchesBeforeKept(t *testing.T, text []byte) (found []string) {
 	t.Helper()
 	retrieved, err := confmap.NewRetrievedFromYAML(text)
@@ -267,8 +267,8 @@ func TestExamplesWithTLS(t *testing.T) {
 	require.NoError(t, err)
 	pool := x509.NewCertPool()
 	require.True(t, pool.AppendCertsFromPEM(ca))
-	// answer sends a request with a token and, if there is one, a certificate. It returns the
-	// status code.
+	// answer sends a request with a token and an optional client certificate. It returns the status
+	// code.
 	answer := func(token string, own ...tls.Certificate) codes.Code {
 		conn, err := grpc.NewClient(gateway, grpc.WithTransportCredentials(credentials.NewTLS(&tls.Config{RootCAs: pool, Certificates: own})))
 		require.NoError(t, err)

@@ -32,10 +32,10 @@ import (
 	stefpdata "github.com/otelstef/stef/stef-pdata"
 )
 
-// These environment variables select what the test program does instead of running tests.
-// honestEnv makes the program an honest client of a Collector; backendEnv makes it a backend that
-// does not decode the received data. Client and backend are separate processes, because attacks
-// use CPU in the process of the test.
+// These environment variables select what the test program does instead of running tests. honestEnv
+// makes the program an honest client of a Collector; backendEnv makes it a backend that does not
+// decode the received data. Client and backend are separate processes, so that other work of the
+// test program does not delay them.
 const (
 	honestEnv   = "STEF_E2E_HONEST"
 	backendEnv  = "STEF_E2E_BACKEND"
@@ -136,8 +136,8 @@ func discard(address string) error {
 		})).Serve(l)
 }
 
-// again returns a command with an environment variable: the test program, or the given command.
-// The process of the command is killed when the test ends.
+// again returns a command that runs the test program, or the given command, with an environment
+// variable. The process of the command is killed when the test ends.
 func again(t *testing.T, variable string, command ...string) *exec.Cmd {
 	if command == nil {
 		command = []string{os.Args[0]}

@@ -43,8 +43,7 @@ const honestFloor = 10 * time.Millisecond
 
 type attack struct {
 	name string
-	// prepare creates the data of the clients, and returns the function that sends this data
-	// once.
+	// prepare creates the data of the clients. It returns the function that sends this data once.
 	prepare func(t testing.TB) func(t testing.TB, address string)
 }
 

@@ -51,8 +51,8 @@ const batchInQueue = "STEF_BATCH_IN_QUEUE"
 
 const queueBatch = "    sending_queue: {batch: {flush_timeout: 200ms, min_size: 8192}}\n"
 
-// rivals lists the pairs of Collectors, grouped by program. The first pair of each program has the
-// agent that drops the items.
+// rivals lists the pairs of Collectors, grouped by program. In the first pair of each program, the
+// agent drops the items.
 var rivals = []rival{
 	{"no exporter", binaryEnv, nowhere, "  otlp/wire:\n    protocols: {grpc: {endpoint: %s}}\n"},
 	{"OTLP/gRPC zstd", binaryEnv,
@@ -95,15 +95,15 @@ type cost struct {
 	items          int
 	bytes          int64
 	agent, backend time.Duration // CPU time
-	memory         [2]int        // MiB, highest since the start
+	memory         [2]int        // peak MiB of agent and backend since their start
 }
 
-// TestRivals sends the recordings of the repository through pairs of Collectors
-// that are connected by OTLP, Otel Arrow and STEF, and prints a table. The first
-// half of each recording warms the pair up, the second half is measured. Agent and backend use
-// the defaults of their components, and the agent uses the batch processor, which is common, or
-// batches in the queue (see batchInQueue). An agent that drops the items is measured, too: the cost
-// of the protocol alone is the cost of a pair minus the cost of this agent.
+// TestRivals sends the recordings of the repository through pairs of Collectors that are connected
+// by OTLP, Otel Arrow and STEF, and prints a table. The first half of each recording warms the pair
+// up, the second half is measured. Agent and backend use the defaults of their components. The
+// agent creates batches in the batch processor, as is common, or in the queue (see batchInQueue).
+// An agent that drops the items is measured, too: the cost of the protocol alone is the cost of a
+// pair minus the cost of this agent.
 func TestRivals(t *testing.T) {
 	if os.Getenv(arrowBinary) == "" {
 		t.Skipf("SKIPPED: %s names no Collector; make rivals builds one and runs this", arrowBinary)
@@ -116,7 +116,7 @@ func TestRivals(t *testing.T) {
 	rivals, batching := rivals, "the batch processor"
 	if inQueue { // Otel Arrow makes its own batches in any case
 		again := rivals[1]
-		again.name += ", again" // its difference to 1 is noise
+		again.name += ", again" // measured twice: the difference of its ratio from 1 is noise
 		rivals, batching = append(slices.Clone(rivals[:3]), again), "the queue of the exporter"
 	}
 	var spreads []spreadOf

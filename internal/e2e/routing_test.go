@@ -105,9 +105,9 @@ func (p *places) arrived(ids []uint64) (n int) {
 }
 
 // met returns three figures for the given number of traces from first on. met is the number of
-// traces with all spans at one backend, and shares has how many of these each backend has.
-// together is the mean of the largest number of spans that a trace has at one backend. A span
-// counts at each backend where it arrived.
+// traces with all spans at one backend. shares is the number of these traces at each backend. For
+// together, each trace counts the spans at the backend with most of its spans; together is the mean
+// of these counts. A span counts at each backend where it arrived.
 func (p *places) met(first, traces int) (met int, shares [backends]int, together float64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -359,7 +359,7 @@ func TestScale(t *testing.T) {
 	binary(t)
 	agents := scaled(t, "STEF_SCALE_AGENTS", 50)
 	seconds := scaled(t, "STEF_SCALE_SECONDS", 3)
-	// The first batches of each agent measure the capacity and fill the windows.
+	// The first batches of each agent measure the capacity and fill the zstd windows.
 	probe := max(30, scaled(t, "STEF_SCALE_BATCHES", 0)-agentRate*seconds)
 	f := newFleet(t, agents, probe+agentRate*seconds)
 	opened, files, _ := f.figures(t)

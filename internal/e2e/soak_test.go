@@ -26,7 +26,7 @@ import (
 )
 
 const (
-	soakPerSecond = 40 // requests of batchSize records
+	soakPerSecond = 40 // requests per second, each of batchSize records
 	soakClients   = 4
 	// consumers is the default of the exporter: the maximum number of batches in flight.
 	consumers = 16
@@ -221,8 +221,8 @@ func (r *rig) fill() {
 	}
 }
 
-// fault is a temporary failure. The method cause calls begin, waits for the duration between, and
-// calls end.
+// fault is a temporary failure. The method cause calls begin, waits for the time in the field
+// between, and calls end.
 type fault struct {
 	name    string
 	kills   bool // whether the fault kills a process; only TestChaos has such faults
@@ -311,7 +311,7 @@ func soakTime(t *testing.T) time.Duration {
 // whole time.
 func TestSoak(t *testing.T) { endure(t, "soak", false) }
 
-// TestChaos is TestSoak with kill -9 of both processes.
+// TestChaos is like TestSoak, but also kills both processes with kill -9.
 func TestChaos(t *testing.T) { endure(t, "chaos", true) }
 
 // faultEvery is the time between the beginnings of two faults. A fault that lasts longer delays

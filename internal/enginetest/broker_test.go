@@ -253,9 +253,9 @@ func (b *kafkaBroker) running(t *testing.T) time.Duration {
 	return runningCPU(t, b.process.Process.Pid)
 }
 
-// sendRecordings sends the recordings of the repository, in the batches in which
-// they were recorded, and returns the number of items of each signal. Each message
-// decodes on its own, so a batch does not get smaller when it is sent again.
+// sendRecordings sends the recordings of the repository, in the batches in which they were
+// recorded, and returns the number of items of each signal. Each message decodes on its own, so the
+// same batch has the same size in every round.
 func (p *producers) sendRecordings(t *testing.T, rounds int) map[string]int {
 	t.Helper()
 	items := map[string]int{}

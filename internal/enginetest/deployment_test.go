@@ -25,7 +25,8 @@ import (
 
 const examples = "../../extension/stefencodingextension/examples"
 
-// builds has the folder of the programs that tests built, and where each package was built.
+// builds has the folder for the programs that tests build, and the path of each built program by
+// its name.
 var builds = struct {
 	dir    string
 	binary map[string]string
@@ -137,7 +138,7 @@ func readCPU(pid int) (time.Duration, error) {
 	if err != nil {
 		return 0, nil
 	}
-	_, rest, _ := strings.Cut(string(text), ") ") // the fields after the name
+	_, rest, _ := strings.Cut(string(text), ") ") // the fields after the name of the program
 	fields := strings.Fields(rest)
 	if len(fields) < 13 {
 		return 0, fmt.Errorf("/proc/%d/stat has %d fields", pid, len(fields))
@@ -147,7 +148,7 @@ func readCPU(pid int) (time.Duration, error) {
 		return 0, err
 	}
 	system, err := strconv.Atoi(fields[12])
-	return time.Duration(user+system) * time.Second / 100, err // ticks of the kernel's interface
+	return time.Duration(user+system) * time.Second / 100, err // the kernel reports CPU time in hundredths of a second
 }
 
 // stop asks a process to end and waits until it has ended without an error.

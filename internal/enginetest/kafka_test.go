@@ -290,7 +290,7 @@ func testBadMessages(t *testing.T, marking string) {
 		t.Helper()
 		require.Eventually(t, func() bool {
 			distinct, _ := to.ledgers["logs"].distinct()
-			for _, reason := range reasons { // the bad messages may be in other partitions
+			for _, reason := range reasons { // the bad messages may be in other partitions, and be read later
 				if refused(telemetry, reason) == 0 {
 					return false
 				}

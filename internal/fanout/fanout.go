@@ -25,7 +25,7 @@ func Parts(err error) []error {
 		switch reflect.TypeOf(err) {
 		case joined:
 			return err.(interface{ Unwrap() []error }).Unwrap()
-		case permanent, carrier: // a component has judged all parts together
+		case permanent, carrier: // a component has classified the joined error as a whole
 			return nil
 		}
 	}
