@@ -14,7 +14,7 @@ import (
 type checkedStream struct {
 	src  io.Reader
 	head []byte // framing and metadata of a message that Read has not returned yet
-	body int64  // remaining bytes of the body of that message
+	body int64  // remaining bytes of the body of the last message
 	meta []byte
 	last byte // type of the last message
 }

@@ -42,7 +42,7 @@ func (r *Reader) countEdited(batch arrow.RecordBatch) error {
 		if c.otlp.IsNull(i) {
 			continue
 		}
-		// Next has checked the messages.
+		// Next has checked the messages, so decoding them is safe.
 		item, n := itemsOfOTLP(r.signal, c.otlp.Value(i))
 		if n != 1 { // not written by a Writer
 			continue

@@ -92,8 +92,8 @@ func TestEdited(t *testing.T) {
 	})
 }
 
-// A reader returns the point of the OTLP of a row, and takes only -0 from other columns: an edit
-// of these columns is counted, and has no effect.
+// If a row has OTLP, a reader returns the point in this OTLP. It uses the other columns only to
+// restore -0. So an edit of these columns is counted, and has no effect.
 func TestEditedNumbers(t *testing.T) {
 	made := pmetric.NewMetrics()
 	metrics := made.ResourceMetrics().AppendEmpty().ScopeMetrics().AppendEmpty().Metrics()

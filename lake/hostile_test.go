@@ -200,7 +200,7 @@ func TestHostileNesting(t *testing.T) {
 	})
 	for name, batchOf := range made {
 		for _, inMap := range []bool{false, true} {
-			for _, depth := range []int{1500, 2600} { // stef reads OTLP up to 1,500
+			for _, depth := range []int{1500, 2600} { // stef reads OTLP with up to 1,500 levels
 				b := batchOf(func(m pcommon.Map) { nest(m.PutEmpty("k"), depth, inMap) })
 				if depth == 1500 {
 					got, err := read(lake.Arrow, write(t, lake.Arrow, b.Signal, lake.WriterOptions{}, b), lake.Limits{})

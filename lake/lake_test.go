@@ -295,7 +295,7 @@ func TestLostRows(t *testing.T) {
 	}
 	for _, c := range []struct {
 		format lake.Format
-		number []byte // 20, with its context
+		number []byte // the encoded number 20 and the bytes around it
 		at     int
 		fewer  byte
 	}{

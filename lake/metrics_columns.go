@@ -75,8 +75,8 @@ func (c *columns) metrics() (pmetric.Metrics, error) {
 	return in.into, nil
 }
 
-// restoreZeros restores -0 in a point: for some numbers, the OTLP encoding does not
-// distinguish -0 from 0. It ignores all other numbers of the columns, which may be edited.
+// restoreZeros restores -0 in a point: for some numbers, the OTLP encoding does not distinguish -0
+// from 0. restoreZeros ignores all other numbers of the columns, because they may be edited.
 func (c *pointColumns) restoreZeros(i int, one pmetric.Metrics) {
 	if one.DataPointCount() != 1 {
 		return
@@ -101,7 +101,8 @@ func (c *pointColumns) restoreZeros(i int, one pmetric.Metrics) {
 	}
 }
 
-// restoreZero sets a number whose value is now to the value of a column, if both are zeros.
+// restoreZero sets a number of a point to the value of a column if both are zeros. The argument now
+// is the current number.
 func restoreZero(a *array.Float64, i int, now float64, set func(float64)) {
 	if now == 0 && a.IsValid(i) && a.Value(i) == 0 {
 		set(a.Value(i))

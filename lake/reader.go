@@ -197,7 +197,7 @@ func ended(src io.ReaderAt) bool {
 		return true
 	}
 	size, err := s.Seek(0, io.SeekEnd)
-	if err != nil || size < 2*int64(len(end)) { // the file begins and ends with it
+	if err != nil || size < 2*int64(len(end)) { // a whole file begins and ends with the magic bytes
 		return err != nil
 	}
 	_, err = src.ReadAt(end[:], size-int64(len(end)))

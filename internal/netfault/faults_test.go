@@ -218,7 +218,7 @@ func TestRefuseAndListenAgain(t *testing.T) {
 		m.Refuse(false)
 		require.NoError(t, l.Close())
 		refused()
-		_, err = client.Read(make([]byte, 1)) // was never accepted
+		_, err = client.Read(make([]byte, 1)) // no server accepted the client
 		require.ErrorIs(t, err, syscall.ECONNRESET)
 		_, err = l.Accept()
 		require.ErrorIs(t, err, net.ErrClosed)

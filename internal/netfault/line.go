@@ -128,7 +128,7 @@ func (l *line) ownAlarm() alarm {
 }
 
 // take moves the bytes that may be read now to p. If there are no such bytes, next is the time to
-// check again. It is zero if the line is stalled, or if nothing is in flight: neither bytes nor
+// check again. next is zero if the line is stalled, or if nothing is in flight: neither bytes nor
 // the end of the stream.
 func (l *line) take(p []byte) (n int, next time.Time, err error) {
 	l.mu.Lock()

@@ -96,7 +96,8 @@ func TestRateDelaysLaterBytes(t *testing.T) {
 	})
 }
 
-// A sender whose window is full sends one window per round trip.
+// A sender whose window is full sends one window per half round trip: the bytes count until the
+// other end has read them.
 func TestWindowBoundsBytesInFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, client, server := ends(t, Link{RoundTrip: 100 * time.Millisecond, Window: 1000})

@@ -23,14 +23,14 @@ const maxSpare = 1 << 20
 type ahead struct {
 	r       *Reader
 	work    chan *job
-	ordered chan *job // the jobs in the order of the file, at most the window
+	ordered chan *job // the jobs in the order of the file; its capacity is the window: two jobs per worker
 	done    chan struct{}
 	running sync.WaitGroup
 	last    *job // the job whose result was returned last
 
 	mu     sync.Mutex
 	free   sync.Cond // signalled when bytes decreases or the reader is closed
-	bytes  int       // of the pieces in memory
+	bytes  int       // size of the pieces in memory
 	closed bool
 	spare  [][]byte
 }
@@ -81,7 +81,7 @@ func (a *ahead) read() {
 		if err != nil {
 			return
 		}
-		a.work <- j // has room for every job of the window
+		a.work <- j // does not block forever: the workers empty this channel even after close
 	}
 }
 

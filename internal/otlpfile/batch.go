@@ -86,8 +86,8 @@ func (b Batch) JSON() ([]byte, error) {
 }
 
 // Unmarshal builds a batch from a protobuf message and keeps the message. It reads the message as
-// an export request, which has the same fields. Only in requests, pdata finds the scopes of old
-// senders, see oldScopes.
+// an export request, which has the same fields. pdata reads the scopes of old senders (see
+// oldScopes) only in requests.
 func Unmarshal(s Signal, otlp []byte) (Batch, error) {
 	b := Batch{Signal: s, OTLP: otlp}
 	switch s {

@@ -45,7 +45,7 @@ type Error struct {
 	// Cut reports whether the file ends too early. The part or message that begins at Offset
 	// is then not whole.
 	Cut bool
-	// Found is the signal of the content if Err is ErrSignal because Found is not Signal.
+	// Found is the signal of the content if it differs from Signal. Err is then ErrSignal.
 	Found Signal
 	Err   error
 }

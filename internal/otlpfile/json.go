@@ -22,7 +22,7 @@ import (
 // is within MaxValueDepth too.
 const maxJSONDepth = 4096
 
-// maxLine is how much of a line is read ahead to check it in one pass.
+// maxLine is the number of bytes of a line that are read ahead, to check the line in one pass.
 const maxLine = 16 << 20
 
 // jsonDecoder splits a file into its top-level objects, which are separated by
@@ -257,10 +257,10 @@ func (e *errAt) Error() string { return e.err.Error() }
 
 var errNoSignal = corrupt("no field resourceMetrics, resourceSpans or resourceLogs")
 
-// checkJSON returns the signals that a message holds, bit n for signal n. It
-// also finds the errors that pdata does not report: invalid JSON after the part
-// that pdata reads, an empty name, at which pdata stops reading, and a message
-// without any known field. rescan is as in piece.
+// checkJSON returns the signals that a message holds, bit n for signal n. It also finds the errors
+// that pdata does not report: invalid JSON after the part that pdata reads, an empty name, at which
+// pdata stops reading, and a message without any known field. rescan has the same meaning as in
+// piece.
 func checkJSON(text []byte) (signals uint8, rescan bool, err error) {
 	if !json.Valid(text) {
 		var v json.RawMessage
@@ -291,9 +291,9 @@ func checkJSON(text []byte) (signals uint8, rescan bool, err error) {
 	return signals, rescan, nil
 }
 
-// topNames returns the field names of the outermost object of text, which must be valid JSON.
-// It keeps escapes. rescan is as in piece. empty is
-// the offset of an empty name at any depth, or -1 if there is none.
+// topNames returns the field names of the outermost object of text, which must be valid JSON. Names
+// keep their escapes. rescan has the same meaning as in piece. empty is the offset of an empty name
+// at any depth, or -1 if there is none.
 func topNames(text []byte) (names []string, rescan bool, empty int) {
 	var chosen []bool // for each open object or array: whether it has a name of isChoice
 	for i := 0; i < len(text); i++ {
@@ -387,11 +387,13 @@ func wrongValue(text []byte, err error) error {
 	at = min(at+within+n, len(text))
 	name, value := fieldAt(text, at)
 	what := wantedTypes.Replace(place[1])
-	// The library has read the value, or its first byte, or only what is before it.
+	// The library stops after the value, after its first byte, or before the value. Report at least
+	// the offset of the value.
 	return &errAt{max(at-1, value), corrupt("the value of %s: %s", name, what)}
 }
 
-// wantedTypes replaces the first characters of values, which the JSON library expects, by types.
+// wantedTypes changes errors of the JSON library. The library names the characters with which the
+// expected value can begin. The new text names the expected type.
 var wantedTypes = strings.NewReplacer(`expects " or n,`, "expected a text or null,", "expect [ or , or ] or n,", "expected an array or null,",
 	"expect { or , or } or n,", "expected an object or null,")
 

@@ -12,15 +12,15 @@ import (
 
 // UnknownField is a field of JSON that OTLP does not have. Readers ignore it, as the protocol
 // requires, so its content is lost. If Message is ProfilesData, Objects counts the skipped messages
-// with profiles, of JSON or of parts: see WithOtherSignals.
+// with profiles, both JSON and parts: see WithOtherSignals.
 type UnknownField struct {
 	Message string // such as Span
 	Name    string // as in the file, or "" for all fields over MaxUnknownFields
 	Objects uint64 // how many objects have it
 }
 
-// MaxUnknownFields is how many unknown fields a reader distinguishes. It bounds the
-// memory for a file whose names are data.
+// MaxUnknownFields is how many unknown fields a reader distinguishes. It bounds the memory for a
+// file that uses data as field names.
 const MaxUnknownFields = 20
 
 // maxUnknownName is how many bytes of the name of an unknown field are kept.
@@ -55,7 +55,7 @@ type jsonKeys struct {
 	fields  map[string]*jsonKeys
 }
 
-// keysOf are the messages of the signals. They are built from the shapes.
+// keysOf has the fields of the top-level message of each signal. It is built from the shapes.
 var keysOf = func() (keys [len(signalNames)]*jsonKeys) {
 	known := map[*shape]*jsonKeys{}
 	for s := Metrics; s <= Logs; s++ {
@@ -93,7 +93,7 @@ func camel(name string) string {
 	return strings.Join(words, "")
 }
 
-// second returns the error of a field after another one that it excludes.
+// second returns the error of a second field of a oneof. chosen is the first field.
 func second(message, name, chosen string) error {
 	if name == chosen {
 		return corrupt("the message %s has the field %s twice", message, name)
@@ -101,7 +101,7 @@ func second(message, name, chosen string) error {
 	return corrupt("the message %s has the field %s after %s, and only one of them is possible", message, name, chosen)
 }
 
-// isChoice reports whether a field with this name in JSON may be one of those that exclude each other, see oneOf.
+// isChoice reports whether a field with this name in JSON may belong to a oneof, see oneOf.
 func isChoice(name []byte) bool {
 	switch string(name) {
 	case "gauge", "sum", "histogram", "exponentialHistogram", "exponential_histogram", "summary",
@@ -146,7 +146,7 @@ type keyScan struct {
 	b      []byte
 	i      int
 	found  unknownFields
-	second *errAt // the first field after one that it excludes
+	second *errAt // error of the first field that follows another field of the same oneof
 }
 
 // space skips to the next byte that is not white space.
@@ -158,7 +158,7 @@ func (k *keyScan) space() {
 
 func (k *keyScan) object(m *jsonKeys) {
 	k.i++
-	chosen := "" // the field that excludes others
+	chosen := "" // the previous field of a oneof in this object
 	comma := -1  // the comma before the field
 	for {
 		k.space()
@@ -209,8 +209,8 @@ func (k *keyScan) remove(start, comma int) {
 	}
 }
 
-// other looks up a name that may have escapes, and returns it without them. If m has no such field, other counts the
-// name as unknown. quoted is the name with its quotes.
+// other looks up a name that may have escapes, and returns the name without escapes. If m has no
+// such field, other counts the name as unknown. quoted is the name with its quotes.
 func (k *keyScan) other(m *jsonKeys, quoted []byte) (below *jsonKeys, name []byte, ok bool) {
 	var plain string
 	if json.Unmarshal(quoted, &plain) != nil {

@@ -53,7 +53,7 @@ func TestUnknownFields(t *testing.T) {
 	mixed := `{"resourceLogs":[{"x":1}],"resourceSpans":[{"y":1}]}` + "\n" + `{"resourceSpans":[{"y":1}]}`
 	require.Equal(t, []UnknownField{{"ResourceLogs", "x", 1}}, unknownIn(t, Logs, mixed, WithOtherSignals()))
 
-	// Names that are data take bounded memory.
+	// A file that uses data as field names needs only bounded memory.
 	var many strings.Builder
 	for i := range 100 {
 		fmt.Fprintf(&many, `{"resourceLogs":[{"n%d%s":1}]}`+"\n", i, strings.Repeat("x", 1000))
@@ -64,8 +64,8 @@ func TestUnknownFields(t *testing.T) {
 	require.Equal(t, UnknownField{Objects: 80}, found[MaxUnknownFields])
 }
 
-// pdata keeps the last of several fields that exclude each other. This is an error, because
-// the other fields would be lost. A field of null is not set, so it excludes nothing.
+// pdata keeps the last of several fields of a oneof. This is an error, because the other fields
+// would be lost. A field of null is not set, so it excludes nothing.
 func TestSecondField(t *testing.T) {
 	const metric = `{"resourceMetrics":[{"scopeMetrics":[{"metrics":[{%s}]}]}]}`
 	const body = `{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"body":{%s}}]}]}]}`
@@ -82,7 +82,7 @@ func TestSecondField(t *testing.T) {
 		{metric, `"gauge":{` + point + `},"gauge":{` + point + `}`, "the message Metric has the field gauge twice"},
 		{metric, `"gauge":null,"sum":{` + point + `}`, ""},
 		{metric, `"histogram":{"dataPoints":[{"sum":1,"min":1}]}`, ""},
-		{metric, `"gauge":{"dataPoints":[{"asInt":"1","intValue":2,"sum":3}]}`, ""}, // unknown fields are counted
+		{metric, `"gauge":{"dataPoints":[{"asInt":"1","intValue":2,"sum":3}]}`, ""}, // unknown fields are counted, but are no error
 		{body, `"arrayValue":{"values":[{"stringValue":"a"},{"bytesValue":""}]}`, ""},
 	} {
 		line := fmt.Sprintf(c.signal, c.fields)
@@ -101,7 +101,7 @@ func TestSecondField(t *testing.T) {
 	}
 }
 
-// Protobuf has the same error.
+// In protobuf, a second field of a oneof is the same error.
 func TestSecondFieldInProto(t *testing.T) {
 	point := "\x0a\x09\x19\x05\x00\x00\x00\x00\x00\x00\x00"
 	for _, c := range []struct{ metric, want string }{
@@ -160,7 +160,7 @@ func TestKeysArePdatas(t *testing.T) {
 	eachField(t, func(s Signal, name, before, after string) {
 		text := []byte(before + `{"` + name + `":null}` + after)
 		_, err := unmarshalJSON(s, text, true)
-		if err != nil { // null is no value of some fields
+		if err != nil { // pdata refuses null for some fields
 			require.NotContains(t, err.Error(), "unknown", "%s", text)
 		}
 		require.Empty(t, findUnknown(s, bytes.Clone(text)), "%s", text)
@@ -276,7 +276,8 @@ func TestNull(t *testing.T) {
 			require.Equal(t, want, read(s, before+fmt.Sprintf(null, name)+after).OTLP, "%s%s%s", before, name, after)
 		}
 	})
-	// The other fields are kept, in any order, also those that the null would exclude.
+	// The other fields are kept, in any order. This includes a field of the same oneof as the null
+	// field.
 	const line = `{"resourceMetrics":[{"scopeMetrics":[{"metrics":[{%s}]}]}]}`
 	want := read(Metrics, fmt.Sprintf(line, `"name":"a","sum":{"dataPoints":[{"asInt":"1"}]}`)).OTLP
 	for _, fields := range []string{
@@ -286,7 +287,7 @@ func TestNull(t *testing.T) {
 	} {
 		require.Equal(t, want, read(Metrics, fmt.Sprintf(line, fields)).OTLP, fields)
 	}
-	// In a message of a signal that is skipped, too.
+	// A null field is also valid in a skipped message of another signal.
 	r, err := Open(strings.NewReader(fmt.Sprintf(line, `"sum":{"dataPoints":[{"flags":null}]}`)+"\n"+`{"resourceLogs":[]}`), JSON, Logs, WithOtherSignals())
 	require.NoError(t, err)
 	defer r.Close()

@@ -44,11 +44,11 @@ func WithMaxPart(n int) ReaderOption { return func(r *Reader) { r.maxPart = n } 
 // own.
 func WithBatchSize(n int) ReaderOption { return func(r *Reader) { r.batchSize = n } }
 
-// WithOtherSignals makes the reader skip the messages of other signals in a file of JSON
-// messages or of parts, such as a file that the Collector's file exporter writes for several
-// pipelines. Skipped counts their items. Without this option such a message is an error. With this
-// option, a file that has only items of other signals is an error at its end. The content of a part
-// without items does not show a signal: the reader assumes the signal of the previous part. Messages with profiles are
+// WithOtherSignals makes the reader skip the messages of other signals in a file of JSON messages
+// or of parts, such as a file that the Collector's file exporter writes for several pipelines.
+// Skipped counts their items. Without this option such a message is an error. With this option, a
+// file that has only items of other signals is an error at its end. A part without items does not
+// show its signal: the reader assumes the signal of the previous part. Messages with profiles are
 // skipped, too, and Unknown counts them.
 func WithOtherSignals() ReaderOption { return func(r *Reader) { r.others = true } }
 
@@ -76,7 +76,7 @@ type Reader struct {
 	lineless  bool
 	bytesOnly func(Signal) bool
 	skipped   [len(signalNames)]uint64
-	unknown   unknownFields // of JSON
+	unknown   unknownFields // unknown fields of JSON
 	strangers uint64        // unknown fields of protobuf
 	loose     atomic.Bool   // whether a message had unknown fields
 	maxPart   int
@@ -89,7 +89,7 @@ type Reader struct {
 	wanted bool   // whether a part or a message had items of the signal
 	last   Signal // signal of the last part with items; used only with WithOtherSignals
 	latest error
-	buf    []byte // of the last piece
+	buf    []byte // memory of the last piece
 	ahead  *ahead // nil without concurrency, and before the first batch
 }
 
@@ -293,7 +293,8 @@ func (r *Reader) next() (Batch, error) {
 
 func (r *Reader) end() error {
 	if r.format == Proto || r.wanted || slices.ContainsFunc(r.unknown, func(f UnknownField) bool { return f.Message != ProfilesData }) {
-		// The items may be in an unknown field.
+		// The file is a message of the signal, has items of the signal, or may have items in an
+		// unknown field.
 		return io.EOF
 	}
 	var names []string

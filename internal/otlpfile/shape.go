@@ -39,15 +39,15 @@ const (
 type field struct {
 	name   string
 	kind   kind
-	choice bool // a message has at most one of its fields with choice
+	choice bool // the field belongs to a oneof: a message has at most one of these fields
 	shape  *shape
 }
 
 // oldScopes is the number of the field in which old senders put the scopes of a resource.
 const oldScopes = 1000
 
-// A shape is a message: its name and its fields by their numbers. Field 0, which no message of protobuf has, is
-// the field oldScopes.
+// A shape is a message: its name and its fields by their numbers. Protobuf has no field 0, so index
+// 0 holds the field oldScopes.
 type shape struct {
 	name   string
 	fields [17]field
@@ -95,7 +95,7 @@ var (
 	}}
 	bucketsShape = &shape{"Buckets", fields{1: leaf("offset", varint), 2: leaf("bucket_counts", packedVarint)}}
 
-	// roots are the messages of the signals.
+	// roots are the top-level messages of the signals.
 	roots = [...]*shape{
 		Metrics: root("MetricsData", "Metrics", "metrics", &shape{"Metric", fields{
 			1: leaf("name", text), 2: leaf("description", text), 3: leaf("unit", text),

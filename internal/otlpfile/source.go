@@ -25,8 +25,8 @@ var (
 	byteOrderMark = []byte("\xef\xbb\xbf")
 )
 
-// A source is the uncompressed content of a file. It knows how many bytes were
-// consumed, and whether the reader below failed or the content is bad.
+// A source is the uncompressed content of a file. It knows how many bytes were consumed, and
+// whether the underlying reader failed or the content is bad.
 type source struct {
 	*bufio.Reader
 	below       failing

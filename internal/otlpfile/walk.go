@@ -27,7 +27,7 @@ type walk struct {
 	unknown uint64 // fields that OTLP does not have
 }
 
-// errCut ends a walk of a head without a fault.
+// errCut ends the walk of a head that has no fault before its end.
 var errCut = errors.New("cut")
 
 // check returns the number of unknown fields in a message of a signal, and the fault in the
@@ -56,8 +56,8 @@ func holdsProfiles(b []byte) bool {
 	return false
 }
 
-// message walks the bytes of one message, which begins at offset base. Level
-// counts messages, depth counts arrays and maps of values.
+// message walks the bytes of one message, which begins at offset base. level is the number of
+// enclosing messages. depth is the number of enclosing arrays and maps of a value.
 func (w *walk) message(b []byte, base int, s *shape, level, depth int) *fault {
 	chosen := ""
 	scopes, old := 0, uint64(0)
@@ -79,7 +79,7 @@ func (w *walk) message(b []byte, base int, s *shape, level, depth int) *fault {
 			}
 			w.unknown++
 		}
-		if f.choice && !w.cut { // a head only shows the signal
+		if f.choice && !w.cut { // a head is only used to guess the signal
 			if chosen != "" {
 				return &fault{start, second(s.name, f.name, chosen)}
 			}
@@ -116,7 +116,7 @@ func (w *walk) message(b []byte, base int, s *shape, level, depth int) *fault {
 		}
 		pos += size
 	}
-	if scopes > 0 { // pdata reads the old field only in a resource without other scopes
+	if scopes > 0 { // pdata reads oldScopes only in a resource without other scopes
 		w.unknown += old
 	}
 	return nil
@@ -203,7 +203,8 @@ func (w *walk) extent(b []byte, wire uint64, base int) (size, head int, ft *faul
 		}
 		return int(size), n, nil
 	}
-	// Groups were deprecated before OTLP began.
+	// Wire types 3 and 4 are groups, which were deprecated before OTLP began. Other wire types do
+	// not exist.
 	return 0, 0, &fault{base, corrupt("unknown wire type %d", wire)}
 }
 

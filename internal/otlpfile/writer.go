@@ -76,7 +76,7 @@ func (w *Writer) write(b Batch) error {
 	return err
 }
 
-// Flush passes the written content to the writer below.
+// Flush passes the written content to the underlying writer.
 func (w *Writer) Flush() error {
 	if w.err == nil {
 		w.err = w.out.Flush()
@@ -84,7 +84,7 @@ func (w *Writer) Flush() error {
 	return w.err
 }
 
-// Close ends the file. It does not close the writer below. A second Close does nothing.
+// Close ends the file. It does not close the underlying writer. A second Close does nothing.
 func (w *Writer) Close() error {
 	if errors.Is(w.err, errClosed) {
 		return nil

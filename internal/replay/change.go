@@ -36,8 +36,8 @@ func (c Change) Apply(b *otlpfile.Batch) {
 	v.batch(b)
 }
 
-// known reports whether a time is set and is before the year 2262. Later times do not count as times of
-// the recording: no time.Duration holds the distance to them.
+// known reports whether a time is set and is before the year 2262. Later times do not count as
+// times of the recording, because the distance to them overflows a time.Duration.
 func known(t pcommon.Timestamp) bool { return t != 0 && t <= math.MaxInt64 }
 
 func (c Change) shifted(t pcommon.Timestamp) pcommon.Timestamp {

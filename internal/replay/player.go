@@ -189,7 +189,7 @@ func (r *playing) play(ctx context.Context, sources []Source) error {
 func (r *playing) source(ctx context.Context, index int, s Source) error {
 	var group sync.WaitGroup
 	defer group.Wait()
-	// going ends with the first batch that is not delivered. Batches in flight do not end with it.
+	// going is canceled when a batch is not delivered. It does not cancel batches in flight.
 	going, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
 	slots := chan struct{}(nil)

@@ -124,8 +124,9 @@ func serve(t *testing.T, s *sink) *grpc.ClientConn {
 	return conn
 }
 
-// If a record ends a stream, the records before it in the same frame arrive and are acknowledged. Without
-// the acknowledgement, the sender would drop the first batch of the frame instead of the batch of this record.
+// If a bad record ends a stream, the records before it in the same frame arrive and are
+// acknowledged. Without the acknowledgement, the sender would drop the first batch of the frame
+// instead of the batch of this record.
 func TestRecordsBeforeDamage(t *testing.T) {
 	s := &sink{}
 	client, err := stefgrpc.NewClient(serve(t, s))
@@ -225,7 +226,7 @@ func TestOTLPRetries(t *testing.T) {
 		require.ErrorIs(t, f(answer), answer)
 	}
 
-	const delay = 400 * time.Millisecond // longer than the first wait
+	const delay = 400 * time.Millisecond // longer than the sender's first wait
 	later, err := status.New(codes.Unavailable, "later").WithDetails(&errdetails.RetryInfo{RetryDelay: durationpb.New(delay)})
 	require.NoError(t, err)
 	begin := time.Now()

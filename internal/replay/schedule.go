@@ -94,7 +94,7 @@ func (s *schedule) add(t pcommon.Timestamp) {
 	}
 }
 
-// due returns how long after the begin of a round a batch is due, by its latest time.
+// due returns how long after the start of a round a batch is due, by its latest time.
 func (s *schedule) due(last pcommon.Timestamp) time.Duration {
 	if last <= s.first {
 		return 0

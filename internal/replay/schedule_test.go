@@ -67,7 +67,8 @@ func TestFarTimes(t *testing.T) {
 	require.Equal(t, []pcommon.Timestamp{1_700_000_000e9, 1_700_000_001e9}, sent)
 }
 
-// An interrupt ends Play also while it reads the recordings to learn their times, which takes long for large files.
+// An interrupt also ends Play while it reads the times of the recordings. For large files, this
+// takes long.
 func TestEndsWhileReadingTimes(t *testing.T) {
 	errEnd, read := errors.New("end"), 0
 	ctx, end := context.WithCancelCause(t.Context())

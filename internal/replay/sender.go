@@ -46,7 +46,7 @@ type Sender struct {
 
 	signals map[otlpfile.Signal]*signalSender
 
-	// ended ends with the first permanent error as its cause.
+	// ended is canceled by the first permanent error. Its cause is this error.
 	ended context.Context
 	end   context.CancelCauseFunc
 
@@ -126,7 +126,7 @@ type opening struct {
 	mu       sync.Mutex
 	live     int  // number of open streams
 	failures int  // failed attempts since a stream was open
-	before   bool // a stream was open before
+	before   bool // whether a stream was open before
 	ctx      context.Context
 	giveUp   context.CancelCauseFunc
 }
@@ -168,7 +168,7 @@ func (o *opening) failed(err *stefgrpc.Error) {
 		return
 	}
 	o.mu.Lock()
-	if o.live > 0 { // a replacement of a stream that still accepts batches
+	if o.live > 0 { // the attempt is for a replacement, and the old stream still accepts batches
 		o.mu.Unlock()
 		return
 	}
@@ -204,8 +204,7 @@ func (o *opening) bound(ctx context.Context) (context.Context, func()) {
 var backoff = stefgrpc.Backoff{Initial: firstWait, Max: 64 * firstWait, Multiplier: 2, Jitter: -1}
 
 func stefSender(client *stefgrpc.Client, d *anysignal.Descriptor, compression stef.Compression) *signalSender {
-	// A session opens a stream immediately, so it is created when the first batch
-	// is sent.
+	// A session opens a stream immediately, so the session is created when the first batch is sent.
 	var session *stefgrpc.Session[otlpfile.Batch]
 	var open *opening
 	var once sync.Once

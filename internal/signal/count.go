@@ -38,7 +38,7 @@ func countItems(request []byte, count func(item []byte) int) int {
 			messages(scope, fieldItems, func(item []byte) { n += count(item) })
 		}
 		if messages(resource, fieldScopes, add); scopes == 0 {
-			messages(resource, fieldOldScopes, add) // pdata, too, reads these only if there are no others
+			messages(resource, fieldOldScopes, add) // pdata also reads these scopes only if there are no other scopes
 		}
 	})
 	return n

@@ -18,7 +18,7 @@ const MaxNesting = 1024
 
 // shape describes the parts of an OTLP message that determine its memory as pdata.
 type shape struct {
-	bytes  int64 // of an empty message, with its place in a list
+	bytes  int64 // memory of an empty message, including its list entry
 	fields [16]*shape
 	old    *shape // field 1000, in which older senders send the scopes
 	number int64  // bytes for each byte of field 2, if it has packed numbers

@@ -163,7 +163,7 @@ func checkField(s *schema.Struct, i int, seen map[string]string) error {
 	if s.Oneof && reservedChoices[name] {
 		return refuse(f.Name, f.Pos, "choice %s.%s has the name of a method of all oneofs: rename it", s.Name, f.Name)
 	}
-	if s.Oneof && name == "None" { // OTypeNone
+	if s.Oneof && name == "None" { // the constant OTypeNone means no choice
 		return refuse(f.Name, f.Pos, "choice %s.%s has the name that stands for no choice in all oneofs: rename it, or remove it if it means that there is no value", s.Name, f.Name)
 	}
 	if other := seen[name]; other != "" {

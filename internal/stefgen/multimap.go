@@ -109,7 +109,8 @@ func (p *plan) printMultimapAccess(pr *printer, n string, k, v part) {
 			}
 			continue
 		}
-		// See Array.SetLen of package stefrt.
+		// A pair that the reader has must become initial in the reader, too, so Reset marks the
+		// changes.
 		pr.P("if i < m.sent {\n%s.Reset()\n} else {\n%s.%s()\n}", x, x, method(part.t, "Clear"))
 	}
 	pr.P("}")
@@ -327,7 +328,7 @@ func (p *plan) printMultimapEncoder(pr *printer, n string, k, v part) {
 	pr.P("pairs := m.pairs")
 	// An empty multimap is always sent in full.
 	pr.P("if changed&stefrt.FullBit == 0 && uint(len(pairs)-1) < stefrt.MaxValueBits {")
-	// Callers that kept removed pairs can still change them.
+	// Callers that kept removed pairs can still change them, so drop the marks of removed pairs.
 	pr.P("changed &= 1<<len(pairs) - 1")
 	pr.P("e.head.Write(changed << 1)")
 	pr.P("for ; changed != 0; changed &= changed - 1 {")

@@ -258,7 +258,8 @@ func (p *plan) printSharedSetter(pr *printer, s *schema.Struct, f *field) {
 	add, absent := "", ""
 	if f.present != "" {
 		absent = ", with the initial value\n// if it was absent"
-		// Checks of the record did not see the value while it was absent.
+		// While the value was absent, checks of the record's size did not see it, so request a new
+		// check.
 		add = fmt.Sprintf("if s.present&(%s) == 0 {\ns.node.Mark(%s)\ns.present |= %s\nif v == s.%s {\ns.node.SetLarge()\n}\n}\n",
 			f.present, f.bit, f.present, f.priv)
 	}

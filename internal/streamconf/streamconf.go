@@ -31,7 +31,7 @@ const (
 	Reference Schema = "reference"
 )
 
-// Validate returns an error if the schema is none of the above.
+// Validate returns an error if the schema is unknown.
 func (s Schema) Validate() error {
 	switch s {
 	case Compact, Full, Reference:

@@ -62,7 +62,7 @@ func covered() (ran []*function, err error) {
 		return nil, err
 	}
 	for line := range strings.Lines(string(out)) {
-		// FILE:LINE: FUNCTION SHARE%
+		// The format of a line of covdata is FILE:LINE: FUNCTION SHARE%.
 		words := strings.Fields(line)
 		place, ours := strings.CutPrefix(words[0], module)
 		if len(words) != 3 || !ours || words[2] == "0.0%" || strings.HasPrefix(place, "internal/walks/") {

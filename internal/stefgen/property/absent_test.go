@@ -78,8 +78,8 @@ func values(rec *optionals.Record) [4]any {
 	return [4]any{rec.Inner().B(), rec.Inner().Deeper().C(), shared.N(), shared.Inner().Y()}
 }
 
-// TestPresentKeepsContent: making a value present, or choosing it, again keeps its content, as the
-// comments of the methods say. Reset empties it.
+// TestPresentKeepsContent: making a value present again, or choosing it again, keeps its content,
+// as the comments of the methods say. Reset empties it.
 func TestPresentKeepsContent(t *testing.T) {
 	rec := optionals.NewRecord()
 	for i := range 3 {

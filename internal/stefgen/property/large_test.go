@@ -15,8 +15,8 @@ import (
 	stef "github.com/otelstef/stef/stef-go"
 )
 
-// TestLargeTextsInLists sets lists whose texts are too large for a frame, in each way. The writer
-// refuses the record and remains usable.
+// TestLargeTextsInLists sets lists whose texts are too large for a frame, with every setter. The
+// writer refuses the record and remains usable.
 func TestLargeTextsInLists(t *testing.T) {
 	long := strings.Repeat("a", 40<<20)
 	for name, set := range map[string]func(l *scalars.Lists){

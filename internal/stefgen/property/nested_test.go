@@ -131,7 +131,7 @@ func grow(r *rand.Rand, t tree, depth int) (all []tree) {
 	return all
 }
 
-// A copy between two trees has the same result as a copy by way of a new value, unless one tree is
+// A copy between two trees has the same result as a copy through a new value, unless one tree is
 // part of the other. The trees are in one record or in two.
 func TestCopyBetweenParts(t *testing.T) {
 	counts := map[string]int{}

@@ -116,7 +116,7 @@ func unshare[R unsharer[R], W recordWriter[R], D recordReader[R]](
 				copies[i] <- c
 			}
 			ownWriter.Record().CopyFrom(r.Record())
-			if seed%2 == 1 { // no marks get lost
+			if seed%2 == 1 { // Unshare must not lose marks
 				ownWriter.Record().Unshare()
 			}
 			require.NoError(t, ownWriter.Write())

@@ -147,7 +147,7 @@ func (t *text) summary(p pmetric.SummaryDataPoint) {
 	}
 }
 
-// point writes what all types of points have.
+// point writes the fields that all types of points have.
 func (t *text) point(p interface {
 	StartTimestamp() pcommon.Timestamp
 	Timestamp() pcommon.Timestamp

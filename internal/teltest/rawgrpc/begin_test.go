@@ -27,7 +27,7 @@ func TestBegin(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, http2.ClientPreface, string(preface))
 	framer := http2.NewFramer(server, server)
-	go func() { // a pipe has no buffer
+	go func() { // a pipe has no buffer, so each write waits for a reader
 		_ = framer.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 20 << 10})
 		for stream, n := range []uint32{64 << 10, 28 << 10, 0, 28 << 10} {
 			if n > 0 {

@@ -116,7 +116,7 @@ func headersOf(method string, further ...[2]string) []byte {
 type client struct {
 	conn   net.Conn
 	framer *http2.Framer
-	calls  int           // read ends when the server has answered so many calls; 0 means never
+	calls  int           // read ends when the server has answered this many calls; 0 means never
 	most   time.Duration // how long take waits
 
 	mu       sync.Mutex

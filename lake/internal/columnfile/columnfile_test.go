@@ -350,7 +350,7 @@ func TestDoublesAndLimits(t *testing.T) {
 	require.EqualValues(t, 5, none.NullCount())
 }
 
-// The limits include empty texts, also if one is the first value.
+// The limits include empty texts, even if the first value is empty.
 func TestLimitsOfEmptyTexts(t *testing.T) {
 	for _, texts := range [][]string{{"", "b", "a"}, {"b", "", "a"}, {""}} {
 		schema := arrow.NewSchema([]arrow.Field{optional("plain", text), optional("words", text)}, nil)

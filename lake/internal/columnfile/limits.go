@@ -42,7 +42,7 @@ func orderOf(t arrow.DataType) order {
 // limits are the minimum and the maximum of a column in a row group.
 type limits struct {
 	of       order
-	known    bool // there was a value
+	known    bool // whether there was a value
 	min, max []byte
 }
 

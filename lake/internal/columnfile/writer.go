@@ -67,7 +67,7 @@ type Writer struct {
 	meta    *metadata.FileMetaDataBuilder
 	columns []column
 	leaves  []*leaf
-	rows    int // of the row group
+	rows    int // number of rows of the row group so far
 	groups  int
 	scratch sync.Pool  // of *arena
 	pending chan error // receives the result of encoding a table; nil while no table is encoded
@@ -275,7 +275,8 @@ func (w *Writer) writeLeaf(i int, l *leaf, chunk *metadata.ColumnChunkMetaDataBu
 		return err
 	}
 	if indexed && plain {
-		// The library lists the two encodings in varying order, but equal rows must give equal bytes.
+		// The library lists the two encodings in varying order, but equal rows must give equal
+		// bytes, so omit the list.
 		chunk.Contents().MetaData.EncodingStats = nil
 	}
 	return nil
