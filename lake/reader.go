@@ -118,7 +118,7 @@ func newParquetReader(src parquet.ReaderAtSeeker, l Limits) (*Reader, error) {
 		r.start, r.release = nil, groups.release
 		r.next = func() (arrow.RecordBatch, error) {
 			batch, err := groups.next()
-			if err == nil && r.rows == 0 { // the batches may lack columns of the file
+			if err == nil && r.rows == 0 { // batches may have fewer columns than the file, so find the columns again
 				err = r.locate(batch.Schema())
 			}
 			return batch, err

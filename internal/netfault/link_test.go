@@ -18,7 +18,7 @@ import (
 	"github.com/otelstef/stef/internal/teltest/benchdata"
 )
 
-// The first line of the output of benchmarks names their data.
+// The benchmarks print the name of their data first.
 var _ = benchdata.Name("synthetic: blocks of bytes")
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

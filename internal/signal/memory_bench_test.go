@@ -12,7 +12,7 @@ import (
 	"github.com/otelstef/stef/internal/teltest/benchdata"
 )
 
-// The first line of the output of benchmarks names their data.
+// The benchmarks print the name of their data first.
 var _ = benchdata.Name("recordings of the repository")
 
 // BenchmarkOTLP compares two steps of the receiver for decompressed OTLP requests: computing

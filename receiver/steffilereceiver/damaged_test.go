@@ -107,8 +107,8 @@ func requireNames(t *testing.T, dir string, want []string) {
 	}, time.Minute, time.Millisecond)
 }
 
-// With on_finished move, files that are not STEF are not moved or changed, also if assume_signal
-// is set. A file with a name of stef-go/rotate is moved as damaged.
+// With on_finished move, files that are not STEF are not moved or changed, even if assume_signal is
+// set. A file with a name of stef-go/rotate is moved as damaged.
 func TestMoveForeign(t *testing.T) {
 	for _, assumed := range []string{"", "logs"} {
 		moveForeign(t, assumed)
@@ -183,8 +183,9 @@ func TestMoveAgain(t *testing.T) {
 	require.Equal(t, []string{"b.stef"}, names(t, dir))
 }
 
-// If move_to is the folder of the files under another path, the receiver does not start. If the folder
-// becomes the same later, the files stay where they are. Before, they were removed.
+// If move_to is the folder of the files under another path, the receiver does not start. If both
+// paths become the same folder later, the files stay where they are. An earlier version removed
+// them.
 func TestMoveToTheSameFolder(t *testing.T) {
 	dir, link := t.TempDir(), filepath.Join(t.TempDir(), "link")
 	w := newWriter(t, signal.Logs, rotate.Options{Dir: dir, MaxBytes: 1})

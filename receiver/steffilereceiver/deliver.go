@@ -153,7 +153,7 @@ func (b *backOff) next() (time.Duration, bool) {
 	} else {
 		b.last = time.Duration(float64(b.last) * c.Multiplier)
 	}
-	b.last = min(b.last, cmp.Or(c.MaxInterval, c.InitialInterval)) // max_interval 0: as in exporters
+	b.last = min(b.last, cmp.Or(c.MaxInterval, c.InitialInterval)) // if max_interval is 0, the wait does not grow, as in exporters
 	wait := time.Duration(float64(b.last) * (1 + c.RandomizationFactor*(2*rand.Float64()-1)))
 	return wait, c.MaxElapsedTime == 0 || time.Since(b.begin)+wait <= c.MaxElapsedTime
 }

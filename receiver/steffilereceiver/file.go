@@ -30,7 +30,7 @@ type tail[T any] struct {
 	size   int64 // size of the file at the last pass
 	// modified is the modification time of the file when size was first seen.
 	modified time.Time
-	grew     time.Time // when a pass saw that the file had grown; it has no errors of the wall clock
+	grew     time.Time // when a pass saw that the file had grown, on the monotonic clock
 	source   window
 	dec      *signal.Decoder[T] // nil before the headers
 	digest   digest             // of the bytes that were read
@@ -91,9 +91,9 @@ func (t *tail[T]) enter(s section) {
 // whole returns the offset in the file after the last whole frame.
 func (t *tail[T]) whole() int64 { return t.in.begin + t.frames.End() }
 
-// doubtful reports whether bytes that were read may have been overwritten, although the size of the
-// file allows that it only grew: bytes that look like an incomplete frame follow the last whole frame,
-// or the file was modified and kept its size.
+// doubtful reports whether bytes that were read may have been overwritten, although the file did
+// not shrink. Either bytes that look like an incomplete frame follow the last whole frame, or the
+// file was modified and kept its size.
 func (t *tail[T]) doubtful() bool {
 	info, err := t.Stat()
 	return err == nil && (t.size > t.whole() || !info.ModTime().Equal(t.modified))

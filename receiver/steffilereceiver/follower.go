@@ -286,7 +286,7 @@ func (f *follower[T]) look() {
 	if f.places.forget(listed, time.Now()) {
 		f.save(true)
 	}
-	missing := func(key string) bool { return key != "" && !listed[key] } // "" is the key of the storage
+	missing := func(key string) bool { return key != "" && !listed[key] } // "" is the key of warnings about the storage
 	maps.DeleteFunc(f.other, func(key string, _ *foreign) bool { return missing(key) })
 	for _, m := range []map[string]string{f.warned, f.unfit} {
 		maps.DeleteFunc(m, func(key, _ string) bool { return missing(key) })
@@ -323,7 +323,7 @@ func (f *follower[T]) renamed(list []candidate) {
 			}
 			to := list[i].key
 			if of := f.places.of[to]; of != nil {
-				f.places.putAside(of) // of a file that had this name before
+				f.places.putAside(of) // the place of a file that had this name before
 			}
 			delete(f.open, key)
 			f.open[to] = t
@@ -345,7 +345,7 @@ func (f *follower[T]) visit(c candidate, listed map[string]bool) {
 	t := f.open[c.key]
 	if t != nil && !f.same(t, c) {
 		if f.lost(c.key, t); f.stopping() {
-			return // the file may still be open
+			return // at a shutdown, lost does not close the file
 		}
 		t = nil
 	}

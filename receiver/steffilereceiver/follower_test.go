@@ -105,7 +105,7 @@ func TestRenamedBetweenRestarts(t *testing.T) {
 	r = start(t, config(), to, store)
 	to.requireOnce(20)
 	r.requireFinished(complete, 1)
-	// Another file has the old name.
+	// Another file gets the old name.
 	growing(t, path).put(numbered(21, 30))
 	to.requireOnce(30)
 	r.stop()
@@ -285,7 +285,7 @@ func TestFolderRemovedAndBack(t *testing.T) {
 	to.requireOnce(30)
 }
 
-// Batches that are refused temporarily are retried, also if the consumer changed the batch.
+// Batches that are refused temporarily are retried, even if the consumer changed the batch.
 // Permanent refusals are counted.
 func TestRefusals(t *testing.T) {
 	for _, mutates := range []bool{false, true} {
@@ -531,8 +531,9 @@ func TestSignals(t *testing.T) {
 	require.NoError(t, part.Shutdown(context.Background()))
 }
 
-// The headers of a file whose signal is unknown are decoded once, not in each pass: 200 such files took
-// 14 % of a processor for each signal. If other content replaces the file, it is read.
+// The headers of a file whose signal is unknown are decoded once. When each pass decoded them, 200
+// such files took 14 % of a processor for each signal. If other content replaces the file, it is
+// read.
 func TestUnknownSignalIsDecodedOnce(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "unknown.stef")
@@ -631,7 +632,7 @@ func TestFileLimits(t *testing.T) {
 	r.requireFinished(damaged, 1)
 	to.requireOnce(10)
 
-	// Batches are bounded.
+	// A batch has at most max_batch_items items.
 	most := 0
 	to = &collected{t: t, answer: func(_ context.Context, ld plog.Logs) error {
 		most = max(most, ld.LogRecordCount())

@@ -389,7 +389,8 @@ func TestOverwrittenWhileTheBatchWaits(t *testing.T) {
 }
 
 // If a file is overwritten in place while the pipeline refuses its first batch, the new content is
-// delivered. Before, the position had the checksums of the new content, so the file counted as damaged.
+// delivered. An earlier version stored the checksums of the new content, so the file counted as
+// damaged.
 func TestOverwrittenWhileTheFirstBatchWaits(t *testing.T) {
 	dir := t.TempDir()
 	var full atomic.Bool
@@ -412,9 +413,10 @@ func TestOverwrittenWhileTheFirstBatchWaits(t *testing.T) {
 	to.requireSeen(1, 100, 1)
 }
 
-// If a file is overwritten in place after it was read, the new content is delivered, also if it has the
-// same size, or if bytes of it look like the beginning of a frame where the old content ended. Before, the
-// file counted as complete or cut, and was deleted.
+// If a file is overwritten in place after it was read, the new content is delivered. This is also
+// true if the new content has the same size, or if it has bytes like the beginning of a frame where
+// the old content ended. In an earlier version, the file counted as complete or cut, and was
+// deleted.
 func TestOverwrittenBeforeItIsFinished(t *testing.T) {
 	for _, same := range []bool{false, true} {
 		dir := t.TempDir()
@@ -424,7 +426,8 @@ func TestOverwrittenBeforeItIsFinished(t *testing.T) {
 			content = compactFile(t, [2]uint64{1, 100}, [2]uint64{first, first + 9})
 		}
 		if !same {
-			// The text has a byte of frame flags and a size of a MiB at each fourth byte.
+			// In the text, every fourth byte looks like the flags of a frame. The next three bytes
+			// look like a frame size of about 1 MiB.
 			for pad := 0; pad < 4 && (content == nil || content[len(old)] != 1); pad++ {
 				g := growing(t, filepath.Join(t.TempDir(), "written"), withRoot("Logs"))
 				long := numbered(first, first)
@@ -448,8 +451,9 @@ func TestOverwrittenBeforeItIsFinished(t *testing.T) {
 	}
 }
 
-// The place of a file is compared with the content of the file only if the file has changed since it was
-// opened: 200 copies of a file of 900 KB took 28 s, because each copy was compared with all others.
+// The place of a file is compared with the content of the file only if the file has changed since
+// it was opened. Without this rule, 200 copies of a file of 900 KB took 28 s, because each copy was
+// compared with all others.
 func TestCopiesAreNotReadAgain(t *testing.T) {
 	dir := t.TempDir()
 	content := compactFile(t, [2]uint64{1, 100})

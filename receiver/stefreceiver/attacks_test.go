@@ -19,8 +19,8 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// attacks are hostile streams that recipes cannot describe. Most streams have records that OTLP
-// cannot express, so clients are not charged for the telemetry in these records. Each record
+// attacks are hostile streams that the type recipe cannot describe. Most streams have records that
+// OTLP cannot express, so clients are not charged for the telemetry in these records. Each record
 // is a reference to earlier content or equal to the previous record, so it needs at most a byte.
 var attacks = []struct {
 	name, root string

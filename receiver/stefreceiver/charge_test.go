@@ -26,7 +26,7 @@ import (
 	stefpdata "github.com/otelstef/stef/stef-pdata"
 )
 
-// The first line of the output of benchmarks names their data.
+// The benchmarks print the name of their data first.
 var _ = benchdata.Name("synthetic: streams that are made for the test")
 
 // uncounted is a reader that reports that it holds no memory.

@@ -71,7 +71,7 @@ func (m *maker) add(b array.Builder, nullable bool) {
 	}
 	n := m.IntN(4)
 	if m.IntN(10) == 0 {
-		n = 40 // enough for runs and for whole groups of levels
+		n = 40 // enough for runs of equal levels and for whole groups of eight
 	}
 	switch b := b.(type) {
 	case *array.StringBuilder:
