@@ -245,8 +245,9 @@ func join(path, key string) string {
 	return path + "::" + key
 }
 
-// Nearest returns the only element of keys that begins with key. If there is none, it returns the
-// most similar element, or "" if more than a third of the letters differ.
+// Nearest returns the only element of keys that begins with key, if key has at least three letters.
+// If there is none, it returns the most similar element, or "" if more than a third of the letters
+// differ. One letter may always differ.
 func Nearest(keys []string, key string) string {
 	begins := func(k string) bool { return strings.HasPrefix(k, key) }
 	if i := slices.IndexFunc(keys, begins); len(key) > 2 && i >= 0 && !slices.ContainsFunc(keys[i+1:], begins) {

@@ -139,7 +139,8 @@ func isExtension(t reflect.Type) bool {
 	return t.Name() == "ID" && strings.HasSuffix(t.PkgPath(), "/component")
 }
 
-// notExtension returns an error for the name of an extension that is not a text.
+// notExtension returns an error if the value is not a text, or is a path: then it is not the name
+// of an extension.
 func (f *entry) notExtension() error {
 	text, ok := f.value.(string)
 	if ok && !strings.HasPrefix(text, "/") { // a path has no type before the slash

@@ -113,8 +113,8 @@ func ZeroOr(key string, value, shortest time.Duration, meaning, hint string) err
 	return fmt.Errorf("%s is %s: set it to 0 %s, or to %s or more%s", key, value, meaning, shortest, advice(hint))
 }
 
-// WithUnit rejects durations that were written without a unit. The Collector reads
-// such durations as nanoseconds.
+// WithUnit rejects positive durations below a microsecond. They were probably written without a
+// unit: the Collector reads such numbers as nanoseconds.
 func WithUnit(key string, value time.Duration) error {
 	if value > 0 && value < time.Microsecond {
 		return fmt.Errorf("%s is %s: write it with another unit, such as %ds or %dms", key, value, value, value)

@@ -134,7 +134,8 @@ func (t *tail[T]) close() error {
 // errDamaged means that a file cannot be read further.
 var errDamaged = errors.New("damaged")
 
-// errTruncated means that a file is shorter than the part that was already read.
+// errTruncated means that a file is shorter than the part that was already read, or that this part
+// was overwritten.
 var errTruncated = errors.New("the file was truncated or overwritten")
 
 // drain delivers the whole frames of a file. It returns nil after the last whole frame.

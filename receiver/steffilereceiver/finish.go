@@ -84,7 +84,7 @@ func (f *follower[T]) finish(c candidate, t *tail[T], damage error) {
 	f.dispose(c, t.place)
 }
 
-// lost ends the processing of a file that another process removed. The open file still
+// lost ends the processing of a file that another process removed or replaced. The open file still
 // has its data.
 func (f *follower[T]) lost(key string, t *tail[T]) {
 	err := f.drain(t)

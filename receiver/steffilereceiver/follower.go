@@ -446,8 +446,9 @@ func (f *follower[T]) enter(c candidate, listed map[string]bool) *tail[T] {
 	return t
 }
 
-// sniff returns the signal that the headers of a file determine. It returns "" if the headers
-// are incomplete, or logs a warning and returns "" if they determine no signal.
+// sniff returns the signal that the headers of a file determine, or "" if the headers are
+// incomplete. If the headers are damaged or determine no signal, sniff returns assume_signal. If
+// the file is not STEF, or assume_signal is not set, it logs a warning and returns "".
 func (f *follower[T]) sniff(file *os.File, c candidate) (string, error) {
 	name, err := signalByHeaders(file, c.info.Size(), f.config.limits())
 	damage := errors.Is(err, errDamaged)

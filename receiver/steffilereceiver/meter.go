@@ -15,10 +15,10 @@ import (
 
 // Values of the attribute outcome.
 const (
-	complete = "complete" // the file is a whole stream
-	cut      = "cut"      // the last frame is incomplete
+	complete = "complete" // the file ends after a whole frame or message
+	cut      = "cut"      // the last frame or message is incomplete
 	damaged  = "damaged"  // the file cannot be read further
-	removed  = "removed"  // another process removed the file
+	removed  = "removed"  // another process removed or replaced the file
 )
 
 // meter records the metrics of one signal.

@@ -45,7 +45,8 @@ type place struct {
 	// file when it was finished.
 	Size     int64 `json:"size,omitempty"`
 	Modified int64 `json:"modified,omitempty"`
-	// Seen is when a finished file was last seen, in Unix seconds.
+	// Seen is when the file was first found missing, in Unix seconds. It is 0 while the file
+	// exists.
 	Seen int64 `json:"seen,omitempty"`
 
 	// Outcome is how the file ended. It is "" while the file is being read.
@@ -341,8 +342,9 @@ func sample(file *os.File, n int) (string, int, error) {
 	return hex.EncodeToString(sum[:12]), n, err
 }
 
-// forget removes the places of files that have been missing for a long time, and reports
-// whether it removed a place.
+// forget removes the places of files that have been missing for longer than forgetAfter. If more
+// than maxPlaces files are missing, it also removes the places of the files that have been missing
+// longest. It reports whether it removed a place.
 func (p *places) forget(listed map[string]bool, now time.Time) (changed bool) {
 	var gone []*place
 	for key, one := range p.of {
