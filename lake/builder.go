@@ -29,9 +29,9 @@ type Builder struct {
 	logs   *logRows
 }
 
-// NewBuilder returns a builder of the rows of a signal. For columns, see
-// WriterOptions.Columns. Text columns are dictionaries in batches for Arrow, and plain text
-// in batches for Parquet.
+// NewBuilder returns a builder of the rows of a signal. For columns, see WriterOptions.Columns.
+// Most text columns are dictionaries in batches for Arrow. All text columns are plain text in
+// batches for Parquet.
 func NewBuilder(f Format, s Signal, columns []string) (*Builder, error) {
 	chosen := parseKeys(columns)
 	schema, err := checkedSchema(s, f, chosen)

@@ -40,8 +40,8 @@ var (
 	indented = regexp.MustCompile(`^(?:    |\t)(?:\$ )?(?:make|go|stef|stefc|bin/[a-z-]+|git|curl|docker) [a-z-]`)
 )
 
-// parse returns the fenced blocks of a page, and the problems: commands that
-// are not in a fenced block, and fences without an end.
+// parse returns the fenced blocks of a page, and the problems: commands that are not in a fenced
+// block, wrong marks, marks without a block, and fences without an end.
 func parse(page, text string) (blocks []*block, problems []string) {
 	var open *block
 	next := &block{} // collects the marks of the next block

@@ -253,7 +253,7 @@ func TestBlocksBite(t *testing.T) {
 	require.True(t, slices.ContainsFunc(pages(t, root), func(p string) bool { return p == "README.md" }))
 }
 
-// TestReadme compares the table of folders in the README with the folders.
+// TestReadme checks that the folders in the table of the README exist.
 func TestReadme(t *testing.T) {
 	root := teltest.Root(t)
 	rows := regexp.MustCompile("(?m)^\\| (`[^|]*`) \\|").FindAllStringSubmatch(read(t, root, "README.md"), -1)

@@ -115,8 +115,8 @@ func pipelines(receivers, exporters string) string {
 	return b.String()
 }
 
-// start runs a Collector with a configuration without its service section,
-// waits until it is ready, and stops it at the end of the test.
+// start runs a Collector with a configuration without its service section, waits until it is ready,
+// and kills it at the end of the test.
 func start(t *testing.T, name, components, pipelines string) *collector {
 	t.Helper()
 	return startProgram(t, binary(t), "detailed", name, components, pipelines)

@@ -34,8 +34,8 @@ import (
 
 // These environment variables select what the test program does instead of running tests. honestEnv
 // makes the program an honest client of a Collector; backendEnv makes it a backend that does not
-// decode the received data. Client and backend are separate processes, so that other work of the
-// test program does not delay them.
+// decode the received data; attackerEnv selects the attack of TestAttacker. Client and backend are
+// separate processes, so that other work of the test program does not delay them.
 const (
 	honestEnv   = "STEF_E2E_HONEST"
 	backendEnv  = "STEF_E2E_BACKEND"

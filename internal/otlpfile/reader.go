@@ -418,8 +418,9 @@ func (r *Reader) skip(p piece) (res result) {
 // Skipped returns how many items of a signal were skipped, see WithOtherSignals.
 func (r *Reader) Skipped(s Signal) uint64 { return r.skipped[s] }
 
-// Unknown returns the fields of JSON messages that OTLP does not have, in the order of the
-// file, and how many objects had them so far. Messages of other signals do not count.
+// Unknown returns the fields of JSON messages that OTLP does not have, in the order of the file,
+// and how many objects had them so far. Messages of other signals do not count. For skipped
+// messages with profiles, see UnknownField.
 func (r *Reader) Unknown() []UnknownField { return r.unknown }
 
 // UnknownInProto returns the number of unknown fields in the protobuf messages so far. pdata drops
