@@ -103,8 +103,8 @@ func testPipelineErrors[T any](t *testing.T, k *kind[T], protocol stefexporter.P
 	settled(t, x, r)
 }
 
-// TestShutdownUnderLoad shuts down an exporter with a full queue: accepted data that the exporter
-// could not deliver is counted.
+// TestShutdownUnderLoad shuts down an exporter whose queue can still have batches: accepted data
+// that the exporter could not deliver is counted.
 func TestShutdownUnderLoad(t *testing.T) {
 	t.Parallel()
 	addr := freeAddr(t)

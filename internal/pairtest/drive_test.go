@@ -15,8 +15,8 @@ import (
 	"go.opentelemetry.io/collector/consumer/consumererror"
 )
 
-// drive is a sender with items of unique ids. It sends a batch again while the
-// exporter allows it.
+// drive is a sender with items of unique ids. It sends a batch again until push succeeds or fails
+// permanently.
 type drive struct {
 	workers, batches, items int
 	deadline                time.Duration

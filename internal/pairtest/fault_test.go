@@ -75,8 +75,8 @@ func testFaults[T any](t *testing.T, k *kind[T], protocol stefexporter.Protocol,
 	require.Eventually(t, func() bool { return net.Conns() == 0 }, time.Minute, 10*time.Millisecond)
 }
 
-// TestCutAndHeal cuts the network for some time: pushes fail immediately or wait, and everything
-// arrives after the network works again.
+// TestCutAndHeal cuts the network for some time. A push during this time succeeds after the network
+// works again.
 func TestCutAndHeal(t *testing.T) {
 	t.Parallel()
 	addr := freeAddr(t)

@@ -46,8 +46,8 @@ func freeAddr(t testing.TB) string {
 	}
 }
 
-// exporterConfig has no queue and no retries, so that tests see the results of sends. Its
-// timeouts and intervals are short.
+// exporterConfig has no queue and no retries, so that tests see the results of sends. Its intervals
+// for retries, flushes and probes are short.
 func exporterConfig(addr string, changes ...func(*stefexporter.Config)) *stefexporter.Config {
 	c := stefexporter.NewFactory().CreateDefaultConfig().(*stefexporter.Config)
 	c.ClientConfig.Endpoint = addr
@@ -66,8 +66,8 @@ func exporterConfig(addr string, changes ...func(*stefexporter.Config)) *stefexp
 	return c
 }
 
-// receiverConfig returns a configuration with short timeouts. more is additional
-// YAML.
+// receiverConfig returns a configuration that acknowledges immediately and asks clients to wait
+// only a millisecond before a retry. more is additional YAML.
 func receiverConfig(t *testing.T, addr, more string) *stefreceiver.Config {
 	t.Helper()
 	c := stefreceiver.NewFactory().CreateDefaultConfig().(*stefreceiver.Config)

@@ -84,7 +84,8 @@ func (g *gateTo) cut() {
 	g.running.Wait()
 }
 
-// spansPerTrace is how many spans each trace has. Each span is sent in a different batch.
+// spansPerTrace is how many spans each trace has. Most spans of a trace are sent in different
+// batches.
 const spansPerTrace = 6
 
 // phase sends traces, numbered from first on. Their spans are distributed over many batches in
@@ -171,8 +172,8 @@ func places(sinks []*sink[ptrace.Traces], first, traces int) (at map[int]int, me
 	return at, met
 }
 
-// TestRoutingByTrace sends traces, span by span, to three receivers. One receiver is cut off
-// and later reachable again. All spans of a trace arrive at one receiver, unless the set of
+// TestRoutingByTrace sends the spans of traces in random order to three receivers. One receiver is
+// cut off and later reachable again. All spans of a trace arrive at one receiver, unless the set of
 // receivers changes while they are sent. Only traces of the lost receiver move, and they move back
 // when this receiver is reachable again. No acknowledged span is lost.
 func TestRoutingByTrace(t *testing.T) {
