@@ -252,9 +252,9 @@ func TestFollowFileExporter(t *testing.T) {
 	}
 }
 
-// TestFileSizes prints the size of the recordings in files of the file exporter:
-// as STEF, as OTLP protobuf and as OTLP JSON. The exporter compresses the OTLP files with zstd,
-// each message separately.
+// TestFileSizes prints the size of the recordings in files of the file exporter: as STEF, as OTLP
+// protobuf with zstd, and as OTLP JSON with and without zstd. The exporter compresses each message
+// separately.
 func TestFileSizes(t *testing.T) {
 	for _, format := range []string{
 		"format: proto, encoding: stef_encoding",
