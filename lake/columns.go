@@ -83,7 +83,7 @@ func (t times) at(i int) pcommon.Timestamp {
 
 type attributesIn struct {
 	batch *columns
-	name  string // of the column
+	name  string // name of the column
 	pairs *array.Map
 	key   texts
 	value texts

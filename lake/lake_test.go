@@ -299,7 +299,7 @@ func TestLostRows(t *testing.T) {
 		at     int
 		fewer  byte
 	}{
-		{lake.Parquet, []byte{0x2c, 0x15, 40, 0x15}, 2, 32}, // in the header of a data page, in the compact protocol of Thrift
+		{lake.Parquet, []byte{0x2c, 0x15, 40, 0x15}, 2, 32}, // the number is in the header of a data page, in the compact protocol of Thrift
 		{lake.Arrow, []byte{20, 0, 0, 0, 0, 0, 0, 0}, 0, 16},
 	} {
 		content := write(t, c.format, lake.Logs, lake.WriterOptions{}, lake.Batch{Signal: lake.Logs, Logs: ld})

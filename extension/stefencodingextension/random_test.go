@@ -21,10 +21,10 @@ import (
 	"github.com/otelstef/stef/internal/teltest/randtel"
 )
 
-// TestRandom marshals and unmarshals random telemetry on 64 goroutines that use one
-// extension. No data changes, and a message has the same bytes as a message of a new extension.
+// TestRandom marshals and unmarshals random telemetry on 64 goroutines that use one extension. No
+// data changes, and each message has the same bytes as if a new extension had written it.
 func TestRandom(t *testing.T) {
-	rounds := int64(320) // of all goroutines together; few, because the race detector makes rounds slow
+	rounds := int64(320) // sum over all goroutines; few, because the race detector makes rounds slow
 	switch {
 	case testing.Short():
 		rounds = 128

@@ -107,7 +107,7 @@ func (b *beginning) Read(p []byte) (int, error) {
 func (d *streamDecoder[B]) decode() (B, error) {
 	for d.err == nil {
 		batch, err := d.reader.Decode()
-		d.offset = d.reader.Records() // also if the stream ends with an error after this batch
+		d.offset = d.reader.Records() // set this even if the stream ends with an error after this batch
 		var bad stefpdata.RecordErrors
 		switch {
 		case errors.As(err, &bad):

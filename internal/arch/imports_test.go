@@ -124,8 +124,8 @@ stef-gogrpc   -> zstd grpc protobuf genproto
 stef-pdata    -> zstd pdata
 `
 
-// never is the table of imports that a package must not reach, directly or through
-// any packages of this repository, whatever the tables above allow.
+// never is the table of imports that a package must not reach, not even through other packages of
+// this repository. It has priority over the tables above.
 const never = `
 stef-go/dynamic  -> stef-go/bitio stef-go/codec stef-go/column stef-go/stefrt stef-go/internal/frame
 stef-go/dynamic/plain -> stef-go/internal/compact stef-go/otelstef

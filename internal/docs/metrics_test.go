@@ -91,7 +91,7 @@ var withoutSignal = []string{
 // metricFacts are what a metric must have in common in the exporter and the receiver.
 type metricFacts struct {
 	unit, stability, kind string
-	attributes            []string // without the id of the component
+	attributes            []string // all attributes except the id of the component
 }
 
 // load reads a metadata.yaml. It returns the metrics by their names without prefix, and the

@@ -35,7 +35,7 @@ type tester struct {
 	programs string // the folder with the programs of this repository
 	dir      string // where the blocks of the page run; "" before the first block
 	clone    string // where the long blocks of the page run; "" before the first long block
-	output   string // of the previous block
+	output   string // output of the previous block
 	ports    map[string]string
 	facts    *facts
 }

@@ -67,7 +67,7 @@ exporters:
 			start(t, "agent", config, lines)
 			offered, accepted, _ := l.results()
 			last, since := -1, time.Now()
-			require.Eventually(t, func() bool { // until nothing has arrived for 5 seconds
+			require.Eventually(t, func() bool { // wait until nothing has arrived for 5 seconds
 				if once, _, _ := s.numbered(); once != last {
 					last, since = once, time.Now()
 				}

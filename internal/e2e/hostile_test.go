@@ -66,7 +66,7 @@ func requests(encoding string, options ...zstd.EOption) func(testing.TB) func(te
 	}
 }
 
-// streams returns an attack with 24 streams of the same records.
+// streams returns an attack with 24 streams that all send the same records.
 func streams(write func(w *otelstef.MetricsWriter) error) func(testing.TB) func(testing.TB, string) {
 	return func(t testing.TB) func(testing.TB, string) {
 		list := hostileChunks(t, write)
@@ -261,7 +261,7 @@ func compressedMessages(t testing.TB, address string) {
 				return
 			}
 			_ = stream.SendMsg(large)
-			_ = stream.RecvMsg(&stefpb.STEFServerMessage{}) // until the server ends the stream
+			_ = stream.RecvMsg(&stefpb.STEFServerMessage{}) // waits until the server ends the stream
 		})
 	}
 	group.Wait()

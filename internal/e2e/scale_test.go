@@ -48,16 +48,16 @@ const scalePipelines = `    metrics:
   extensions: [pprof]
 `
 
-// fleet is many agents, each with a connection and a stream of its own. Agents with the same
-// zstd window send the same prepared bytes, so that the receiver uses nearly all of the
-// processor time.
+// fleet is many agents, each with a connection and a stream of its own. Agents with the same zstd
+// window send the same prepared bytes. So the agents use little processor time, and the receiver
+// nearly all of it.
 type fleet struct {
 	receiver *collector
 	endpoint string
 	debug    string // address of pprof of the receiver
 	streams  []*stefgrpc.Stream
 	windows  []int           // for each stream: the window that the receiver requests, or 0
-	frames   map[int][]frame // by window
+	frames   map[int][]frame // prepared frames by zstd window
 	batches  int
 	empty    float64 // resident MiB of the receiver before the agents connect
 }

@@ -101,7 +101,7 @@ type rig struct {
 	random         *rand.Rand
 
 	failed  float64 // failed attempts to send, of agent processes that have ended
-	kills   int     // of the agent
+	kills   int     // how often the agent was killed
 	seen    []seenFault
 	started time.Time
 }

@@ -109,8 +109,8 @@ func newAuthority(t *testing.T, dir string) *authority {
 	return a
 }
 
-// issue replaces the certificate and its key. The key stays the same for all
-// certificates, so that a reader between the two replacements gets a valid pair.
+// issue replaces the certificate and its key. The key stays the same for all certificates: a
+// process that reads the two files while only one of them is replaced gets a valid pair.
 func (a *authority) issue(t *testing.T, serial int64) {
 	t.Helper()
 	template := &x509.Certificate{

@@ -31,7 +31,7 @@ import (
 type kafkaBroker struct {
 	lib, dir, address string
 	process           *exec.Cmd
-	cpu               time.Duration // of broker processes that have ended
+	cpu               time.Duration // CPU time of broker processes that have ended
 	started           time.Duration // the part of cpu that the starts used
 }
 

@@ -38,8 +38,8 @@ func topics(t *testing.T) map[string]string {
 	return map[string]string{"logs": base + "-logs", "traces": base + "-traces", "metrics": base + "-metrics"}
 }
 
-// broker returns the address of a Kafka broker. This is the environment variable STEF_KAFKA. If it
-// is not set, a broker runs in this process.
+// broker returns the address of a Kafka broker. If STEF_KAFKA is set, it contains this address. If
+// not, broker starts a broker in this process.
 func broker(t *testing.T, topics map[string]string) string {
 	t.Helper()
 	if address := os.Getenv("STEF_KAFKA"); address != "" {

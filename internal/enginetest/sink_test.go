@@ -25,7 +25,7 @@ type sink struct {
 	traces  exporter.Traces
 	metrics exporter.Metrics
 	ledgers map[string]*ledger
-	address string // of the receiver
+	address string // address of the receiver
 }
 
 func newSink(t *testing.T) *sink {

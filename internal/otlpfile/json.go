@@ -110,7 +110,7 @@ func (d *jsonDecoder) object(p *piece) error {
 		if errors.Is(err, io.ErrUnexpectedEOF) && endless(p) {
 			return errEndless
 		}
-		if errors.Is(err, io.ErrUnexpectedEOF) { // also if a compressed file is truncated
+		if errors.Is(err, io.ErrUnexpectedEOF) { // the file is truncated, compressed or not
 			return fmt.Errorf("the file ends inside the message that begins here%s: %w", d.rest(p), err)
 		}
 		if err != nil {
@@ -452,8 +452,8 @@ func fieldAt(text []byte, at int) (name string, value int) {
 
 var jsonIDs = regexp.MustCompile(`"(traceId|trace_id|spanId|span_id|parentSpanId|parent_span_id)"\s*:\s*"([^"]*)"`)
 
-// badID returns an error for the first id in a message that is neither empty nor the right number
-// of hexadecimal digits, or nil if there is no such id.
+// badID returns an error for the first id in a message that is not empty and does not have the
+// right number of hexadecimal digits. It returns nil if there is no such id.
 func badID(text []byte) error {
 	for _, m := range jsonIDs.FindAllSubmatchIndex(text, -1) {
 		digits := 16

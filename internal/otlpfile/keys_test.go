@@ -311,7 +311,7 @@ func TestProfiles(t *testing.T) {
 	for _, tag := range []byte{0x12, 0x12, 0x0a} {
 		profile = string([]byte{tag, byte(len(profile))}) + profile
 	}
-	profile = part(profile + "\x12\x02\x0a\x00") // with a dictionary
+	profile = part(profile + "\x12\x02\x0a\x00") // ProfilesData with a dictionary
 	for _, c := range []struct {
 		format  Format
 		content string

@@ -66,7 +66,7 @@ func (d *protoDecoder) next(buf []byte) (piece, error) {
 }
 
 // inside adds advice to the error of a file that ends inside the entry at d.at. It returns other
-// errors unchanged, for example that of a compressed file that is cut between two entries.
+// errors unchanged, for example the error of a compressed file that is cut between two entries.
 func (d *protoDecoder) inside(err error) error {
 	if !errors.Is(err, io.ErrUnexpectedEOF) || d.src.offset == d.at && d.src.Buffered() == 0 {
 		return err

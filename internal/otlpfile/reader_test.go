@@ -322,7 +322,7 @@ func TestSnakeCase(t *testing.T) {
 	require.Equal(t, pcommon.Timestamp(5), span.StartTimestamp())
 }
 
-// All ways of reading bytes give the same result, and a failing source is
+// The result does not depend on how a source splits its bytes, and a failing source is
 // distinguished from a bad file.
 func TestSources(t *testing.T) {
 	want, err := readAll(open(t, fixtures.Logs()))

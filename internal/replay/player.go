@@ -81,7 +81,7 @@ type Counts struct {
 // SendError is the error of a batch that Player.Send did not deliver.
 type SendError struct {
 	Source int    // index of its source
-	Round  int    // from 1
+	Round  int    // number of the round, from 1
 	Batch  uint64 // its number in the source, from 1
 	Err    error
 }

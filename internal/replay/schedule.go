@@ -25,7 +25,7 @@ const (
 
 // schedule says when batches are due at the pace of the recording.
 type schedule struct {
-	first, last pcommon.Timestamp // of all items
+	first, last pcommon.Timestamp // earliest and latest time of all items
 	// busy are the intervals in which the next batch of any source is due within MaxGap, in
 	// ascending order.
 	busy []interval

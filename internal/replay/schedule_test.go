@@ -138,7 +138,7 @@ func TestGaps(t *testing.T) {
 	require.Equal(t, []string{"0 24h0m0s", "0 47h59m55s"}, skipped)
 	require.Contains(t, sent, "72h0m0s at 7s")
 	require.Contains(t, sent, "144h0m1s at 14s")
-	require.Contains(t, sent, "0s at 0s") // without a time
+	require.Contains(t, sent, "0s at 0s") // the record without a time
 
 	_, length, skipped = f(1, at(-1))
 	require.Zero(t, length)

@@ -33,7 +33,7 @@ type tail[T any] struct {
 	grew     time.Time // when a pass saw that the file had grown, on the monotonic clock
 	source   window
 	dec      *signal.Decoder[T] // nil before the headers
-	digest   digest             // of the bytes that were read
+	digest   digest             // digest of the bytes that were read
 	barren   int
 	idle     int    // the number of frames when the decoder ended; -1: it did not end
 	used     uint64 // number of the last pass that read the file

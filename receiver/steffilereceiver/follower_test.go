@@ -268,7 +268,7 @@ func TestFolderRemovedAndBack(t *testing.T) {
 	require.NoError(t, w.put(numbered(1, 10)))
 	to.requireOnce(10)
 	require.NoError(t, os.RemoveAll(dir))
-	time.Sleep(150 * time.Millisecond) // until the writer notices the removal
+	time.Sleep(150 * time.Millisecond) // wait until the writer notices the removal
 	r.requireFinished(removed, 1)
 	require.NoError(t, w.put(numbered(11, 20)))
 	require.NoError(t, w.put(numbered(21, 30)))

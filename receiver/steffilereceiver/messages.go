@@ -53,9 +53,8 @@ func layoutOf(file io.ReaderAt, size int64) (layout, error) {
 	return manyMessages, nil
 }
 
-// beginsAsSTEF reports whether a file begins with the signature of a stream, or with a length
-// and the signature of a message. A file that is too short must be a prefix of such a
-// beginning.
+// beginsAsSTEF reports whether a file begins with the signature of a stream, or with a length and
+// the signature of a message. A file that is shorter must be a prefix of one of these beginnings.
 func beginsAsSTEF(file io.ReaderAt) bool {
 	var head [messageHead + len(signature)]byte
 	n, err := file.ReadAt(head[:], 0)

@@ -179,7 +179,7 @@ func TestAttacks(t *testing.T) {
 			var out chunkList
 			a.cook(t, &out, a.records)
 			stream := bytes.Join(out, nil)
-			first := map[bool]outcome{} // by keep
+			first := map[bool]outcome{} // the first outcome for each value of keep
 			for _, keep := range []bool{false, true} {
 				first[keep] = suffer(t, a.root, stream, keep)
 			}

@@ -169,7 +169,7 @@ func (c *Config) userTimeout() time.Duration {
 }
 
 // maxMessage returns the size of the largest message after decompression. Without
-// max_recv_msg_size_mib, this is the default of gRPC.
+// max_recv_msg_size_mib, the size is the default of gRPC.
 func (c *Config) maxMessage() int64 {
 	if n := c.ServerConfig.MaxRecvMsgSizeMiB; n > 0 {
 		return int64(n) * mib

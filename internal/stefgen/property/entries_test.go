@@ -100,7 +100,7 @@ func TestReferencesInAbsentFields(t *testing.T) {
 	require.Equal(t, len(values), n)
 }
 
-// TestEntriesKeepNoSpareCapacity reads entries that are large and small in turn. A new entry
+// TestEntriesKeepNoSpareCapacity reads entries that are alternately large and small. A new entry
 // begins as a copy of the value before it.
 func TestEntriesKeepNoSpareCapacity(t *testing.T) {
 	large := recursive.NewLoop()

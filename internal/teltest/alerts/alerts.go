@@ -24,7 +24,7 @@ type Alert struct {
 // Selector selects series of a metric.
 type Selector struct {
 	Metric string              // without the prefix otelcol_
-	Values map[string][]string // by label
+	Values map[string][]string // required values by label
 }
 
 var (

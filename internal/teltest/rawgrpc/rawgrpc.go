@@ -123,7 +123,7 @@ type client struct {
 	initial  int            // window of a stream
 	granted  map[uint32]int // bytes of later window updates minus the bytes that were sent
 	answered map[uint32]bool
-	err      error         // of the connection
+	err      error         // error of the connection
 	change   chan struct{} // has an element after a change
 }
 

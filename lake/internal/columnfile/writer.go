@@ -69,7 +69,7 @@ type Writer struct {
 	leaves  []*leaf
 	rows    int // number of rows of the row group so far
 	groups  int
-	scratch sync.Pool  // of *arena
+	scratch sync.Pool  // pools *arena
 	pending chan error // receives the result of encoding a table; nil while no table is encoded
 }
 
