@@ -54,10 +54,10 @@ type Limits struct {
 const (
 	// MaxPairs is the maximum number of pairs in a multimap.
 	MaxPairs = 1023
-	// MaxFrameBytes is the maximum size of a frame in bytes. Writers add up only texts of 64 KiB or
-	// more. So they accept a record of more than 32 MiB that is too large for its frame because of
-	// shorter texts and numbers. The frame then fails with ErrFrameTooLarge, and the writer is
-	// unusable afterwards.
+	// MaxFrameBytes is the maximum size of a frame in bytes. Writers check the size of a record
+	// only if it has a new text of 64 KiB or more, and then add up only its texts. So they accept a
+	// record of more than 32 MiB that is too large for its frame because of shorter texts or
+	// numbers. The frame then fails with ErrFrameTooLarge, and the writer is unusable afterwards.
 	MaxFrameBytes = 64 << 20
 	// MaxHeaderBytes is the maximum size of a header in bytes.
 	MaxHeaderBytes = 1 << 20

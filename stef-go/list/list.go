@@ -47,8 +47,8 @@ func (a *Of[T]) SetLen(n int) { a.array().SetLen(n) }
 // record remain: call Reset before the first Append for a record.
 func (a *Of[T]) Append() *T { return a.array().Append() }
 
-// Delete deletes the elements from i up to but not including j. The elements after
-// them are copied to the front.
+// Delete deletes the elements from i up to but not including j. The elements after them are
+// copied to the indexes from i on.
 func (a *Of[T]) Delete(i, j int) { a.array().Delete(i, j) }
 
 // CopyFrom makes the array equal to src. It does not copy shared values in the elements: both

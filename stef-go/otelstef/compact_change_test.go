@@ -74,8 +74,8 @@ func writeExemplars(t *testing.T, random *rand.Rand, options ...stef.WriterOptio
 	return out.Bytes()
 }
 
-// change changes a point that was read, but not its exemplars: the reader decodes the
-// next exemplars relative to those in the record, as in the full form.
+// change changes a point that was read, but not its exemplars, because the reader decodes the next
+// exemplars relative to those in the record, as in the full form.
 func change(random *rand.Rand, p *otelstef.Point) {
 	p.SetTimestamp(random.Uint64())
 	p.SetStartTimestamp(random.Uint64())

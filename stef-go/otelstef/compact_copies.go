@@ -70,7 +70,7 @@ func (m *Attributes) copyFlat(src *Attributes) bool {
 	return mask != 0
 }
 
-// resizeFlat sets the number of pairs, and returns the marks.
+// resizeFlat sets the number of pairs. It returns FullBit if the number changes, otherwise 0.
 func (m *Attributes) resizeFlat(n int) (marks uint64) {
 	old := len(m.pairs)
 	if old == n {
@@ -83,7 +83,8 @@ func (m *Attributes) resizeFlat(n int) (marks uint64) {
 	return stefrt.FullBit
 }
 
-// setFlat sets a pair to a value that is not nested, and returns the marks of the pairs.
+// setFlat sets a pair to a value that is not nested. It returns the marks of what changes: FullBit
+// for the key, and the bit of the pair for its value.
 func (m *Attributes) setFlat(i int, key, text string, num uint64, typ AnyValueType) (marks uint64) {
 	q := m.pairs[i]
 	if !sameText(q.key, key) {

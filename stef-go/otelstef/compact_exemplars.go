@@ -22,7 +22,7 @@ import (
 const (
 	// maxSharedExemplars is the maximum number of exemplars that a series keeps.
 	maxSharedExemplars = 62
-	// maxExemplarBytes bounds the exemplars of all series.
+	// maxExemplarBytes bounds the counted size of the exemplars of all series.
 	maxExemplarBytes = 1 << 23
 	// exemplarBytes and exemplarPairBytes are the counted sizes of an exemplar and of a
 	// pair of its attributes, without text.
@@ -71,8 +71,8 @@ type exemplarCopy struct {
 	spanID      [8]byte
 }
 
-// codeOf returns the code of n exemplars. Bit i of kept says that exemplar i equals
-// exemplar i of the series.
+// codeOf returns the code that stands for kept and for n, the number of exemplars of a point. Bit i
+// of kept says that exemplar i equals exemplar i of the series.
 func (x *seriesExemplars) codeOf(kept uint64, n int) int64 {
 	if n == len(x.list) && (n > 0 && kept != 0 || n == 0 && x.shares) {
 		return int64(^kept & (1<<n - 1))
@@ -131,7 +131,7 @@ func (f *metricsWriterForm) share(rec *Metrics, s *series) {
 // noExemplars is the empty list of a series without exemplars. It must not be changed.
 var noExemplars seriesExemplars
 
-// residual converts a code to its residual, and back.
+// residual converts a code to its residual, and a residual back to its code.
 func (x *seriesExemplars) residual(code int64) uint64 {
 	if x.shares {
 		return uint64(code)
@@ -170,8 +170,8 @@ func (d *pointDecoder) skipReplaced(p *Point, mask uint64) {
 	}
 }
 
-// unshare sets the exemplars and flags of the point of a record. It returns false if
-// the fields represent no valid exemplars.
+// unshare sets the exemplars and flags of the point of a record. It returns false if the decoded
+// fields are invalid for the exemplars of the series.
 func (f *metricsReaderForm) unshare(rec *Metrics, s *series) bool {
 	dst := &rec.point
 	f.restarted = false
@@ -213,7 +213,7 @@ func (f *metricsReaderForm) unshare(rec *Metrics, s *series) bool {
 		f.leaveRecord(&dst.exemplars)
 	}
 	if mask&PointFieldExemplars != 0 && !f.decodeExemplars(rec, sent, direct) {
-		return true // the fault is already latched
+		return true // the fault is already recorded
 	}
 	delta := rec.metric.aggregationTemporality == AggregationTemporalityDelta
 	keeper := f.index.keeper(s, n, kept, code, delta)
@@ -239,7 +239,8 @@ func (f *metricsReaderForm) unshare(rec *Metrics, s *series) bool {
 	switch {
 	case keeper == nil:
 	case copies != nil && ok && same && counted == keeper.counted:
-		// Only exemplars in the list change, and they were copied above.
+		// The number of exemplars and their counted size have not changed, and the new exemplars
+		// were copied above. So the list needs no other change.
 	default:
 		if copies != nil {
 			kept = 1<<n - 1

@@ -25,7 +25,7 @@ type metricsForm struct {
 	shares    bool  // points of the stream can repeat exemplars of their series
 	plain     Point // the exemplars and flags that were sent last, if shares
 	exemplars compact.Residual
-	restarted bool // exemplars must be updated even if there are none
+	restarted bool // share or unshare must run for the next point, even without exemplars
 
 	container container // container of the last record
 	stale     bool      // container must be determined even if the record does not change it
@@ -185,9 +185,9 @@ func (f *metricsWriterForm) enter(w *MetricsWriter, mask uint64) {
 	}
 }
 
-// sentRef returns the reference of v, a value that was just sent. s is the slot of v. Another
-// writer that also sent v may have replaced the reference in s by its own; sentRef then finds v
-// by its contents.
+// sentRef returns the reference of v, a value that was just sent. s is the slot of v. If another
+// writer also sent v, it may have replaced the reference in s. Then sentRef finds v by its
+// contents.
 func sentRef[T any](d *stefrt.StructDict[T], v *T, s *stefrt.Slot, hash func(*T, *codec.Hash), equal func(a, b *T) bool) uint64 {
 	ref, ok := d.Known(s)
 	if !ok {
@@ -231,7 +231,7 @@ func (f *metricsWriterForm) set() {
 	}
 }
 
-// take sets point to the point of a record.
+// take sets f.point from the point of a record.
 func (f *metricsForm) take(src *Point) {
 	p := &f.point
 	p.Start, p.Time = src.startTimestamp, src.timestamp
@@ -317,8 +317,9 @@ type metricsReaderForm struct {
 	measured measuredMetrics
 }
 
-// heldContainers are the containers at the last Restart. They are kept so that no other
-// value gets their addresses.
+// heldContainers are the containers of the record at the last Restart. The series of these
+// containers are found by address. The containers are kept, so that no other value gets the same
+// address.
 type heldContainers struct {
 	metric   *Metric
 	resource *Resource

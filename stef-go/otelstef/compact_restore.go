@@ -31,7 +31,8 @@ func (f *metricsReaderForm) restore(s *Metrics) bool {
 	default:
 		f.mark(s, mask)
 		if p.Kind != compact.None {
-			// Count the work: a point that repeats the counts of the last point has no bytes for them.
+			// Count the work, because a point that repeats the counts of the last point has no
+			// bytes for them in the stream.
 			stefrt.Worked(&f.reader.ReadStream, 8*(len(p.Words)+len(p.Floats)))
 		}
 		return f.restoreOther(v)

@@ -169,7 +169,7 @@ func setBits(dst *float64, bits, mark uint64) uint64 {
 	return mark
 }
 
-// take sets span to the span of a record.
+// take sets f.span from the span of a record.
 func (f *spansWriterForm) take(src *Span) {
 	x := &f.span
 	x.Start, x.End = src.startTimeUnixNano, src.endTimeUnixNano

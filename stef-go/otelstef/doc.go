@@ -41,13 +41,13 @@
 // The resource, scope and metric of a record may be shared with other records. Change them
 // with EditResource, EditScope and EditMetric. All other data belong to the record: call
 // Record, Span or Point, and set the fields of the result. The attributes of a point are those of
-// its record: w.Record().Attributes(). Setters of the result of Resource,
-// Scope and Metric work while the value belongs to the record alone. They panic as soon as the
+// its record: w.Record().Attributes(). The methods Resource, Scope and Metric return the value
+// itself. Its setters work while the value belongs to the record alone. They panic as soon as the
 // value is shared, for example after SetMetric, or after CopyFrom of a reader's record.
 //
-// Times are nanoseconds since 1970. Their names are those of OTLP's messages, mostly: a Point has
-// Timestamp and StartTimestamp, a Span StartTimeUnixNano and EndTimeUnixNano, an Event
-// TimeUnixNano, and a LogRecord Time and ObservedTime. Severity numbers and status codes are
+// Times are nanoseconds since 1970. A Point has Timestamp and StartTimestamp, a Span
+// StartTimeUnixNano and EndTimeUnixNano, an Event TimeUnixNano, and a LogRecord Time and
+// ObservedTime. Severity numbers and status codes are
 // uint64, with the constants SeverityInfo, StatusCodeError and others of this package.
 //
 // A sum or a histogram needs SetAggregationTemporality, and a sum that only grows needs

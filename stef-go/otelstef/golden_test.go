@@ -20,8 +20,8 @@ import (
 	"github.com/otelstef/stef/stef-go/steftest"
 )
 
-// published returns the root with the name that a vector has, and the fields of this root
-// in the published schema.
+// published returns the root with the given name, and the fields that this root has in the
+// published schema. Test vectors name their root.
 func published(tb testing.TB, name string) (*steftest.Root, schema.Kept) {
 	tb.Helper()
 	r := map[string]func(testing.TB) *steftest.Root{"metrics": metricsRoot, "spans": spansRoot}[name](tb)

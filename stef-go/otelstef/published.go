@@ -17,8 +17,8 @@ func PublishedMetrics() stef.WriterOption { return stef.WithSchema(MetricsBaseSc
 // as lower-case hexadecimal text, of 32 characters for traces and 16 for spans.
 func PublishedSpans() stef.WriterOption { return stef.WithSchema(SpansBaseSchema()) }
 
-// CompactMetrics makes a writer of metrics write in the compact form: it sends times
-// and values as differences from earlier points of their series. Programs set and get
+// CompactMetrics makes a writer of metrics write in the compact form: the writer sends times and
+// values as differences from earlier points of their series. Programs set and get
 // the fields of records as in the full schema. Only readers that know the form can read
 // the stream: the readers of this package, and others that follow the specification.
 func CompactMetrics() stef.WriterOption { return stef.WithSchema(MetricsCompactSchema()) }

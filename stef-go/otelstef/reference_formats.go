@@ -151,8 +151,8 @@ func AppendClock(dst []byte, format ClockFormat, unixNano uint64) (text []byte, 
 	return text, true
 }
 
-// appendDay appends the date, which precedes the time of day, or nothing if there is no such
-// layout.
+// appendDay appends the date, which precedes the time of day. It appends nothing if the layout is
+// unknown.
 func appendDay(dst []byte, layout byte, days uint64) []byte {
 	year, month, day := date(days)
 	name := months[3*month-3 : 3*month]

@@ -43,9 +43,9 @@ const (
 	ReferenceDouble = "\x00d"
 )
 
-// referenced returns what a reference stands for: own, a text of the record, or a text
-// that was appended to dst. ok is false if text is not a reference, or refers to
-// something that the record does not have. formats says whether the stream can have
+// referenced returns the text that a reference stands for. If the record contains this text, own is
+// the text. Otherwise, the text is appended to dst. ok is false if text is not a reference, or
+// refers to something that the record does not have. formats says whether the stream can have
 // references with a format.
 func referenced(dst []byte, r *LogRecord, text string, formats bool) (_ []byte, own string, ok bool) {
 	switch {

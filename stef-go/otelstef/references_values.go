@@ -63,7 +63,8 @@ func (f *valueReferences) restore() {
 func (f *valueReferences) undo(r *LogRecord, on bool) int {
 	f.total = 0
 	if f.restored {
-		// The restored references differ from the texts of the previous record.
+		// The restored references differ from the texts of the previous record, so all attributes
+		// count as changed.
 		r.node.Mark(LogRecordFieldAttributes)
 		r.attributes.node.SetModified(stefrt.FullBit)
 		if r.body.typ == LogBodyTypeValue { // a body of another type is decoded anew, so it has no restored references

@@ -66,7 +66,7 @@ func TestReferences(t *testing.T) {
 					b.Attributes().Value(i).SetStringRef(v, 0)
 				}
 			}
-			if n > 0 && rnd.IntN(4) == 0 { // the value has another choice in between
+			if n > 0 && rnd.IntN(4) == 0 { // between two texts, the value is an integer
 				a.Attributes().Value(0).SetInt64(int64(stale))
 				b.Attributes().Value(0).SetInt64(int64(stale))
 			}

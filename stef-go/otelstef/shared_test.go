@@ -83,7 +83,7 @@ func TestSharedValuesAreFrozen(t *testing.T) {
 	require.Panics(t, func() { r.Record().Resource().SetSchemaURL("x") })
 }
 
-// TestSetSharedMarks checks when setting a shared value is a change.
+// TestSetSharedMarks checks which calls mark the resource of a record as changed.
 func TestSetSharedMarks(t *testing.T) {
 	var out bytes.Buffer
 	w, err := otelstef.NewMetricsWriter(&out)

@@ -113,8 +113,8 @@ func TestRecordContinuesAfterError(t *testing.T) {
 	requireAllSet(t, dir, 2, []uint64{1, 4})
 }
 
-// The function that begins streams can set fields for each file. Types that embed a writer
-// continue as well.
+// The function that begins streams can set fields for each file. All other fields continue, also if
+// the type of the stream embeds a writer.
 func TestRecordContinuesButForStart(t *testing.T) {
 	type stream struct{ *otelstef.LogsWriter }
 	dir, files := t.TempDir(), uint64(0)

@@ -171,7 +171,7 @@ func TestTornFrame(t *testing.T) {
 }
 
 // After a crash of the machine, a file can end in zeros, which were never written. The next writer
-// removes and reports them. It removes no other bytes, except a cut frame.
+// removes and reports them. It removes no other bytes, except those of a truncated frame.
 func TestTornTail(t *testing.T) {
 	if !renamesOpenFiles {
 		t.Skip("without locks a file counts as in use for StaleAfter")

@@ -82,11 +82,11 @@ type output struct {
 	synced  time.Time // last sync in the background
 	flushed time.Time // last flush in the background
 	size    int64
-	// confirmed is the size at which the file was last checked after a write.
+	// confirmed is the size of the file at its last check after a write.
 	confirmed int64
 	dirty     bool // written since the last sync
-	// folders have new entries: the file, or new folders. A sync of the file does not sync
-	// folders, so they are synced after its first sync.
+	// folders have new entries: the file, or new folders. A sync of the file does not sync folders,
+	// so they are synced after the first sync of the file.
 	folders []string
 	err     error
 }

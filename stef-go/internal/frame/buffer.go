@@ -19,8 +19,8 @@ const (
 	// does not occupy memory forever.
 	largestBuffer = 1<<largestBits - 1
 	largestBits   = 23
-	// A buffer for frames of n bytes may be 1<<smallerBits times smaller, because the buffer
-	// of a writer holds compressed frames.
+	// takeBuffer may return a buffer that is 1<<smallerBits times smaller than requested, because
+	// the buffer of a writer holds compressed frames.
 	smallerBits = 5
 )
 
@@ -29,7 +29,8 @@ const (
 const largestKept = 64 << 10
 
 // takeBuffer returns a pooled buffer for frames of n bytes, or nil if the pool has none. The
-// capacity is less than twice n: a stream of small frames must not hold the memory of a large frame.
+// capacity is less than twice n, or less than 1 KiB if n is small: a stream of small frames must
+// not hold the memory of a large frame.
 func takeBuffer(n int) []byte {
 	most := min(bits.Len(uint(max(n, smallestBuffer))), largestBits)
 	for size := most; size >= max(most-smallerBits, bits.Len(smallestBuffer)); size-- {

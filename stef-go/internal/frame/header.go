@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package frame splits a stream into headers and frames and joins them into a
-// stream, with zstd state that continues from frame to frame. It runs at frame tempo
-// (see package stef) and does not interpret columns.
+// stream, with zstd state that continues from frame to frame. Most of its functions run once per
+// frame (frame tempo, see package stef). It does not interpret columns.
 //
 //	stream:       | fixed header | frame 0: variable header | frame 1 | frame 2 | ...
 //	fixed header: | "STEF" | size of the rest = 2 | version 0 | compression |

@@ -62,7 +62,7 @@ func TestParseVarHeader(t *testing.T) {
 		require.Equal(t, want, h)
 	}
 	f("00 00", frame.VarHeader{})
-	// Longer forms of sizes and counts.
+	// Varints of sizes and counts may be longer than necessary.
 	f("80 00 80 80 00", frame.VarHeader{})
 	f("83 00 01 89 00 81 00 81 00 6b 80 00", frame.VarHeader{
 		Schema: schema.WireSchema{9}, UserData: map[string]string{"k": ""},

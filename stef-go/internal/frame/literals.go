@@ -14,34 +14,36 @@ import (
 // integers, ids and references, a code usually saves nothing: the encoder builds one for each block
 // and then discards it, which takes up to a third of the time of encoding a frame.
 //
-// An encoder cannot change this setting, and another encoder does not have the history. So each
-// change begins a new zstd stream, and there are at most two changes until the dictionaries restart:
-// to raw literals if codes save too little, and back if codes would save enough.
+// The setting of an encoder cannot change, and another encoder does not know the earlier frames. So
+// each change of the setting begins a new zstd stream. There are at most two changes until the
+// dictionaries restart: to raw literals if codes save too little, and back if codes would save
+// enough.
 type literals struct {
 	raw   bool // literals are not coded
-	sure  bool // literals stay coded
-	later bool // a decision was made
+	sure  bool // literals stay coded until the dictionaries restart
+	later bool // the first decision was made
 
-	// The number of frames since the last decision, the bytes of those that were measured, before
-	// and after compression, and how many bytes codes saved in these. While literals are raw, saved
-	// is an estimate of what codes would save.
+	// frames counts the frames since the last decision. size and total are the bytes of the
+	// measured frames before and after compression, and saved is how many bytes codes saved in
+	// these frames. While literals are raw, saved is an estimate of what codes would save.
 	frames, size, total, saved int
 }
 
 const (
-	// rawFrame is the mean size, before compression, from which frames do not lead to raw literals:
-	// in larger frames, building codes takes less of the time. A frame of codedFrame bytes or more
-	// ends raw literals, because it can have many texts.
+	// rawFrame is a mean size of frames before compression. From this size on, literals do not
+	// become raw: in larger frames, a smaller part of the time is used to build codes. A frame of
+	// codedFrame bytes or more ends raw literals, because it can have many texts.
 	rawFrame   = 4 << 10
 	codedFrame = 32 << 10
-	// The first decision needs measuredFrames frames with measuredBytes bytes after compression.
-	// It is early, because a change discards the history that the later frames would refer to. Further
-	// decisions need laterBytes bytes.
+	// The first decision needs at least measuredFrames frames with measuredBytes bytes after
+	// compression. It is early, because a change discards the history that later frames would refer
+	// to. Further decisions need laterBytes bytes after compression.
 	measuredFrames = 2
 	measuredBytes  = 2 << 10
 	laterBytes     = 8 << 10
-	// To return to codes takes checkedBytes bytes of one in checkedFrames frames, because the texts of
-	// a few frames prove nothing, and estimates take time.
+	// While literals are raw, one in checkedFrames frames is measured, because estimates take time.
+	// A return to codes needs checkedBytes measured bytes, because the texts of a few frames prove
+	// nothing.
 	checkedFrames = 4
 	checkedBytes  = 4 << 10
 	// Literals become raw if codes save less than rawShare of the bytes, and coded if codes
@@ -92,7 +94,7 @@ func (l *literals) after(blocks []byte, size int) {
 }
 
 // savedBytes returns how many bytes codes of literals saved in blocks of zstd. If estimate is true,
-// it returns how many bytes codes would save for the literals without a code.
+// it adds how many bytes codes would save for the literals without a code.
 //
 // RFC 8878, section 3.1.1.2.
 func savedBytes(blocks []byte, estimate bool) (saved int) {
@@ -124,7 +126,7 @@ func savedBytes(blocks []byte, estimate bool) (saved int) {
 }
 
 // literalsOf returns the literals of a compressed block if they have no code. Otherwise it returns
-// their number, and the bytes that they take in the block.
+// the number of the literals, and the bytes that they take in the block.
 //
 // RFC 8878, section 3.1.1.3.1.1.
 func literalsOf(block []byte) (uncoded []byte, plain, coded int) {
@@ -154,18 +156,18 @@ func literalsOf(block []byte) (uncoded []byte, plain, coded int) {
 	return block[at : at+size], 0, 0
 }
 
-// codedSize estimates how many bytes literals take with a Huffman code: the entropy of the literals,
-// and the table of the code. It returns their number if they would not get a code, because it saves
-// too little.
+// codedSize estimates how many bytes literals take with a Huffman code: the entropy of the
+// literals, and the table of the code. It returns len(literals) if the encoder would use no code,
+// because a code saves too little.
 func codedSize(literals []byte) int {
 	const (
-		// klauspost/compress uses no code for fewer literals, and no code that saves less than a
-		// thirty-second of the literals.
+		// klauspost/compress uses no code for less than fewest literals. It also uses no code that
+		// saves less than a thirty-second of the literals.
 		fewest, least = 32, 32
 		// Codes have whole bits, so they take more than the entropy.
 		whole = 1.01
-		// The table has a head and a number for each byte up to the largest one. Many of these numbers
-		// are 0, and take less space than the others.
+		// The table has a head, and a number for each byte value up to the largest one in literals.
+		// Many of these numbers are 0, and take less space than the others.
 		head, perByte, perSymbol = 6, 16, 3
 	)
 	if len(literals) < fewest {

@@ -18,7 +18,7 @@ import (
 	"github.com/otelstef/stef/stef-go/column"
 )
 
-// randomBytes returns n bytes below most, of which the smaller ones are more frequent.
+// randomBytes returns n random bytes below most. Smaller values are more frequent.
 func randomBytes(r *rand.Rand, n, most int) []byte {
 	b := make([]byte, n)
 	for i := range b {
@@ -43,9 +43,9 @@ func compressBlock(t *testing.T, data []byte, raw bool) []byte {
 	return out.Bytes()[h.HeaderSize:]
 }
 
-// TestSavedBytes compares the bytes that codes save, and the estimate of them, with the sizes that
-// two encoders return for the same data. The sizes are those of all formats of literals in
-// RFC 8878, section 3.1.1.3.1.1.
+// TestSavedBytes compares the result of savedBytes, exact and as an estimate, with the sizes that
+// two encoders return for the same data, with and without codes. The sizes cover all formats of
+// literals in RFC 8878, section 3.1.1.3.1.1.
 func TestSavedBytes(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, size := range []int{20, 31, 33, 100, 500, 1000, 1100, 4000, 16_000, 17_000, 100_000} {
@@ -68,8 +68,8 @@ func TestSavedBytes(t *testing.T) {
 	}
 }
 
-// TestSavedBytesOfAnything: cut blocks and random bytes do not panic, and no more bytes are saved
-// than a block can have.
+// TestSavedBytesOfAnything: truncated blocks and random bytes cause no panic, and savedBytes
+// returns at most the number of bytes that the blocks can stand for.
 func TestSavedBytesOfAnything(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	block := compressBlock(t, randomBytes(r, 3000, 60), true)
@@ -81,7 +81,7 @@ func TestSavedBytesOfAnything(t *testing.T) {
 		for i := range b {
 			b[i] = byte(r.IntN(256))
 		}
-		if len(b) > 2 { // often a block that is complete
+		if len(b) > 2 { // make a short block, which is often complete
 			b[1], b[2] = byte(r.IntN(2)), 0
 		}
 		require.LessOrEqual(t, savedBytes(b, r.IntN(2) == 0), 20*maxRawBlock*2)
@@ -141,13 +141,13 @@ func (f *smallFrames) restarts() (numbers []int) {
 	}
 }
 
-// TestRawLiterals: a writer stops to code the literals of small frames if codes save nothing, and
+// TestRawLiterals: a writer stops coding the literals of small frames if codes save nothing, and
 // codes them again if codes would save bytes.
 func TestRawLiterals(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	ids := func() []byte { return randomBytes(r, 900, 256) }
 	words := func() []byte { return randomBytes(r, 900, 30) }
-	for i := range 4 { // a code saves nothing of ids
+	for i := range 4 { // a code saves nothing, because ids are random
 		require.Equal(t, 900, codedSize(uniform(r, 900)), i)
 	}
 	require.Less(t, codedSize(words()), 700)

@@ -113,8 +113,8 @@ func (r *Reader) Error(err error) error {
 	return &stef.FormatError{Offset: r.start, Frame: r.frame, Err: err}
 }
 
-// packed returns advice, as the end of a message, for a file that begins with head and
-// is compressed as a whole. It returns "" for other files.
+// packed returns advice for the end of an error message. It checks whether head, the first bytes of
+// a file, shows that the file is compressed as a whole. It returns "" for other files.
 func packed(head []byte) string {
 	switch {
 	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
@@ -204,8 +204,8 @@ func (r *Reader) readVarHeader() error {
 	return err
 }
 
-// Next reads the next frame. Its payload is valid until the next call. At
-// the end of the stream, which is legal before every frame, it returns io.EOF.
+// Next reads the next frame. The payload is valid until the next call. If the stream ends before
+// the frame, which is legal, Next returns io.EOF.
 //
 // spec: #frame
 func (r *Reader) Next() (flags stef.FrameFlags, payload []byte, err error) {
@@ -336,7 +336,7 @@ func (r *Reader) readFrame(limit int) (flags stef.FrameFlags, size int, err erro
 	if size == 0 {
 		return 0, 0, fmt.Errorf("%w: the frame has no content, so no frame begins here", stef.ErrCorrupt)
 	}
-	if r.payload == nil && r.frame > 0 { // the header keeps its content
+	if r.payload == nil && r.frame > 0 { // no pooled buffer for frame 0: readVarHeader drops the buffer
 		r.payload = takeBuffer(size)
 	}
 	if r.compression == stef.None {
@@ -385,7 +385,7 @@ func (r *Reader) decode(d io.Reader, size int) error {
 		p = room(p, size-len(p))
 		end := min(cap(p), size)
 		if len(p) == 0 {
-			end = 1 // d may still hold one byte, for which it needs no input
+			end = 1 // if d returns this byte without new input, the previous frame had too many bytes
 		}
 		n, err := io.ReadFull(d, p[len(p):end])
 		p = p[:len(p)+n]

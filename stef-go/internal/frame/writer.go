@@ -138,7 +138,8 @@ func (w *Writer) Frame(flags stef.FrameFlags, records uint64, tree *column.Write
 	}
 	w.out = head
 	if first && size > smallestBuffer {
-		// append made the buffers of earlier frames, and may have made them twice as large as needed.
+		// Earlier frames enlarged their buffers with append, perhaps to twice the size that they
+		// needed. So look for a buffer of up to twice the size.
 		w.out = append(takeBuffer(2*size), head...)
 		releaseBuffer(head)
 	}
@@ -222,8 +223,8 @@ func (w *Writer) drop() {
 	}
 }
 
-// smallText reports whether a column of n bytes has texts that have no zstd blocks of their own
-// in a frame of size bytes.
+// smallText reports whether c is a column of texts that is too small for zstd blocks of its own.
+// The column has n bytes, in a frame of size bytes.
 func (w *Writer) smallText(c column.Writer, n, size int) bool {
 	if w.setting.level != stef.LevelFastest || n >= blockText && size >= blockTextFrame || n >= size/2 {
 		return false

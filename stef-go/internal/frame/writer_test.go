@@ -113,15 +113,15 @@ func TestWriterLargeHeader(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, h, *r.Header())
 
-		// The header has no zstd blocks that need a window, so the limit of the window is not
-		// the limit of the header.
+		// The header has no zstd blocks that need a window, so the limit of the window does not
+		// apply to it.
 		limits := stef.DefaultLimits()
 		limits.WindowBytes = 1 << 10
 		stream := join(dst...)
 		r, err = frame.NewReader(bytes.NewReader(stream), limits)
 		require.NoError(t, err)
 		require.Equal(t, h, *r.Header())
-		for at := len(stream) - 1; at >= 0 && at >= len(stream)-200; at-- { // damage does not panic
+		for at := len(stream) - 1; at >= 0 && at >= len(stream)-200; at-- { // damage must not cause a panic
 			stream[at] ^= 1
 			_, _ = frame.NewReader(bytes.NewReader(stream), limits)
 		}
