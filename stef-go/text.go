@@ -34,7 +34,7 @@ func (d *TextDict) Is(ref TextRef, v string) bool { return d.dict().Is(ref, v) }
 // is 0 for a nil d.
 func (d *TextDict) Epoch() uint64 { return d.dict().Epoch() }
 
-// Resolve sets the reference of each text to the result of Ref. A text of more than 256
-// bytes is an exception: if its present reference is wrong, it becomes 0. Resolve is faster
+// Resolve sets the reference of each text to the result of Ref. A text of more than 256 bytes is an
+// exception: if its present reference is wrong, Resolve sets the reference to 0. Resolve is faster
 // than a call of Ref for each text.
 func (d *TextDict) Resolve(texts []Text) { d.dict().Resolve(texts) }

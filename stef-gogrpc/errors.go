@@ -234,7 +234,7 @@ func (e *statusError) Error() string { return e.text }
 // Unwrap returns the error of gRPC, which has the status.
 func (e *statusError) Unwrap() error { return e.err }
 
-// plainStatus returns err. If err is a status, the result has a text for users.
+// plainStatus returns err. If err carries a status of gRPC, the text of the result is for users.
 func plainStatus(err error) error {
 	carrier, ok := err.(interface{ GRPCStatus() *status.Status })
 	if !ok {

@@ -79,7 +79,7 @@ func testFrameOverLimit(t *testing.T, limits stef.Limits, chunkBytes int) {
 		var group sync.WaitGroup
 		for i, batch := range batches {
 			group.Go(func() {
-				time.Sleep(time.Duration(i) * time.Microsecond) // in this order
+				time.Sleep(time.Duration(i) * time.Microsecond) // send the batches in this order
 				require.ErrorAs(t, session.Send(t.Context(), batch), &unsent[i])
 			})
 		}

@@ -53,7 +53,7 @@ func (s *script) bytes() []byte {
 	return b
 }
 
-// The kinds of acts. The first byte of an act, modulo acts, is the kind.
+// The kinds of acts. The kind is the first byte of an act modulo acts, the number of kinds.
 const (
 	actRaw    = iota // bytes of a message
 	actAnswer        // of a server: a response; of a client: data, and a byte for the flag

@@ -256,7 +256,8 @@ func (c *limitedConn) received(b []byte) (grown, open bool) {
 	})
 	grown = c.held.Load() > before
 	if grown && !c.listed {
-		// Not earlier: if gRPC cannot send its settings, it closes the inner connection, and never c.
+		// List c only now. If gRPC cannot send its settings, it closes the inner connection and
+		// never calls Close of c. Then c would stay in connections forever.
 		c.listed = true
 		c.limit.mu.Lock()
 		c.limit.connections[c] = struct{}{}

@@ -39,8 +39,8 @@ type Options struct {
 	// Write and flush, so a file can be larger by the records of one Write. Default
 	// 64 MiB; negative: no limit.
 	MaxBytes int64
-	// MaxAge is the age at which a file with records is finished, at most a second late.
-	// Default 1 minute; negative: no limit.
+	// MaxAge is the age at which a file with records is finished. The Writer can detect it up to a
+	// second late. Default 1 minute; negative: no limit.
 	MaxAge time.Duration
 	// MaxFiles is the maximum number of finished files, and MaxTotalBytes the maximum
 	// number of their bytes together, both without the active file. The oldest files are

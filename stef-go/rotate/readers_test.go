@@ -63,7 +63,7 @@ func TestRecordsOfManyReaders(t *testing.T) {
 					return otelstef.NewMetricsWriter(dst, options...)
 				})
 			require.NoError(t, err)
-			want := map[string]int{} // Write calls one function at a time
+			want := map[string]int{} // needs no lock, because Write calls one function at a time
 			put := func(w *otelstef.MetricsWriter) error {
 				want[printed(w.Record())]++
 				return w.Write()

@@ -50,7 +50,7 @@ type Writer[S Stream] struct {
 	pending  error  // a loss in the background, for the next Flush, Rotate or Close
 	stats    Stats
 	failures [kinds]uint64
-	reports  []error // errors for Options.OnError, reported without the lock
+	reports  []error // errors to pass to Options.OnError after the lock is released
 }
 
 // Stats are counts of what a Writer did.
@@ -58,7 +58,7 @@ type Stats struct {
 	Records   uint64 // records that reached a file
 	Lost      uint64 // the sum of Error.Lost; if a file was removed, its records of earlier calls are in Records, too
 	Bytes     int64  // bytes of whole frames and headers that reached a file
-	Opened    uint64 // files
+	Opened    uint64 // files that were created
 	Finished  uint64 // files with their final name
 	Recovered uint64 // files of killed processes that were finished
 	Removed   uint64 // finished files that Options.MaxFiles or MaxTotalBytes removed

@@ -66,12 +66,13 @@ func fits(root *Struct, w WireSchema) bool {
 	return err == nil
 }
 
-// errUnknownFields ends a walk.
+// errUnknownFields ends a walk at fields whose types are unknown.
 var errUnknownFields = errors.New("the other schema has fields of unknown type")
 
 // Extends returns nil if other is the wire schema of root, or may be that of root with fields
-// appended: a peer with other can read what root writes. If not, it returns a *WireError, which
-// names a struct or oneof that has fewer fields in other, if this is known.
+// appended. A peer with such a schema can read what a writer of root writes. If not, Extends
+// returns a *WireError, which names a struct or oneof that has fewer fields in other, if this is
+// known.
 //
 // Extends walks root and other in parallel as long as each entry of other belongs to
 // a known struct. The walk ends after the known fields of a struct that has more fields

@@ -14,7 +14,7 @@ import (
 )
 
 func TestCompare(t *testing.T) {
-	// Wire schema 3 2 3 1: R, A, B, C.
+	// The wire schema is 3 2 3 1: the field counts of R, A, B and C.
 	root := parse(t, `package a
 		struct R root { A A X bool B B }
 		struct A { X bool Y bool }
@@ -154,7 +154,7 @@ func TestCompatibleSchemas(t *testing.T) {
 	f("Zero = 0", "One = 1 Two = 2")
 	f("struct S dict(S) { X ", "struct Unused { X bool } struct S dict(S) { Renamed ")
 	f("struct R root", "struct Other root { X bool } struct R root")
-	// Definitions have new names in all places.
+	// A definition gets a new name in all places that use it.
 	all := func(pairs ...string) string { return strings.NewReplacer(pairs...).Replace(old) }
 	f(old, all("B S", "B T", "struct S dict(S)", "struct T dict(T)", "[]S", "[]T"))
 	f(old, all("D M", "D N", "multimap M", "multimap N"))
@@ -187,7 +187,8 @@ func TestCompatibleSchemas(t *testing.T) {
 	f("Y R }", "}", "O: had 2 choices and has 1, without Y; choices cannot be removed, but may get other names")
 	f("Y R }", "Z bool Y R }", "O.Y: was choice 2 and is choice 3; new choices go to the end")
 	f("struct R root", "struct Z root { X bool } struct Y root { X bool } struct R", "R: is no root any more")
-	// One type becomes two, or two types become one: the wire schema counts each type once.
+	// One type becomes two, or two types become one. The wire schema counts each type once, so it
+	// gets more or fewer counts.
 	f("[]S }", "[]T } struct T dict(T) { X string dict(W) Y string }",
 		"M.value: was of type struct S and is of type struct T")
 	const two = `package a
@@ -242,7 +243,7 @@ func TestChangesOfFewerFields(t *testing.T) {
 	f("R: had 4 fields and has 4, without A"+rest+"\nR.B: was field 2 and is field 1; new fields go to the end\nS.Y: was of type bool and is of type int64\n"+
 		"R.C: was field 3 and is field 2; new fields go to the end\nR.D: was field 4 and is field 3; new fields go to the end",
 		"A bool ", "", "D M }", "D M Z bool }", "Y bool", "Y int64")
-	// A field that moves hides no changes in its type.
+	// If a field moves, changes in its type are reported, too.
 	f("R.A: was field 1 and is field 2; new fields go to the end\nR.B: was field 2 and is field 1; new fields go to the end\n"+
 		"S.Y: was of type bool and is of type string", "A bool B S", "B S A bool", "Y bool", "Y string")
 }

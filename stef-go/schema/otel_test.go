@@ -57,7 +57,7 @@ func TestPublished(t *testing.T) {
 	f("Spans", publishedSpans, 94, map[string]int{"Resource": 1, "Span": 2})
 }
 
-// TestPublishedColumns checks the places of columns that the format documents.
+// TestPublishedColumns checks the numbers that the specification states for some columns.
 func TestPublishedColumns(t *testing.T) {
 	f := func(name string, wire schema.WireSchema, paths map[int]string) {
 		t.Helper()

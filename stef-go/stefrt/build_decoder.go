@@ -24,10 +24,10 @@ type StructDecoder struct {
 	Alloc    *codec.Alloc
 }
 
-// NoSuchForm latches the error of a compact record that represents no valid record.
+// NoSuchForm fails the stream: a record in the compact form stands for no valid record.
 func (d *StructDecoder) NoSuchForm() { d.Fail(bitio.FaultForm) }
 
-// TooMuchState latches the error of a compact form whose state exceeds the limit.
+// TooMuchState fails the stream: the state of the compact form exceeds the limit.
 func (d *StructDecoder) TooMuchState() { d.Fail(bitio.FaultState) }
 
 // Room returns an upper bound of the number of values that the unread data can hold.
@@ -68,7 +68,7 @@ func (d *OneofDecoder) Reset(data []byte) {
 	}
 }
 
-// NoSuchChoice latches the error of a choice number that the stream's schema does not have.
+// NoSuchChoice fails the stream: its schema does not have the number of the choice.
 func (d *OneofDecoder) NoSuchChoice() { d.Fail(bitio.FaultChoice) }
 
 // Room returns an upper bound of the number of values that the unread data can hold.
@@ -93,7 +93,7 @@ func (d *LengthDecoder) Decode(room int) int {
 	return int(n)
 }
 
-// TooLarge latches the error of a record that needs too much memory.
+// TooLarge fails the stream: a record needs too much memory.
 func (d *LengthDecoder) TooLarge() { d.Fail(bitio.FaultRecordSize) }
 
 // MultimapDecoder decodes the column of a multimap.
@@ -121,7 +121,7 @@ func (d *MultimapDecoder) Pairs(header uint64, held, size int) (n int, ok bool) 
 	return n, true
 }
 
-// NoSuchPair latches the error of a change to a pair that does not exist.
+// NoSuchPair fails the stream: a header changes a pair that does not exist.
 func (d *MultimapDecoder) NoSuchPair() { d.Fail(bitio.FaultPair) }
 
 // Take counts n bytes of memory that the record newly allocates, and reports whether

@@ -143,8 +143,8 @@ func (t *StructTable[T]) Spare() int {
 	return (cap(t.entries) - len(t.entries)) * int(unsafe.Sizeof(tableEntry[T]{}))
 }
 
-// Entry reads a reference from d and returns its entry. For an invalid reference it
-// latches a fault and returns nil.
+// Entry reads a reference from d and returns its entry. For an invalid reference it fails the
+// stream and returns nil.
 func (t *StructTable[T]) Entry(d *codec.BitsIn) *T {
 	ref := d.ReadCompact()
 	if ref-1 >= uint64(len(t.entries)) {

@@ -65,5 +65,5 @@
 // fastest needs 2 to 6 % less time, and 2.5 to 9 % more bytes. Level better needs up to
 // 10 % more time and about twice the memory, for 0.7 to 1.5 % fewer bytes. A window of 1 MiB
 // needs at most 0.04 % more bytes than a window of 8 MiB, and about a third of the memory.
-// Smaller windows need more bytes, mostly in streams of small frames.
+// Smaller windows need more bytes, above all in streams of small frames.
 package stefrt

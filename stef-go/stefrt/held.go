@@ -14,8 +14,8 @@ import (
 
 // sizeOf returns the memory of a record and of everything that it refers to. This includes
 // elements beyond the lengths of its slices, because records keep these to reuse them.
-// It counts a text with the rest of its piece (see codec.StringDecoder). It also returns
-// how many references it followed.
+// A text counts with the whole piece of memory that contains it (see codec.StringDecoder). sizeOf
+// also returns how many references it followed.
 //
 // A stream runs this walk at most once for each MiB that it decodes. A hostile stream
 // can make the walk visit half a million objects. So the walk uses no reflection, and a
@@ -64,9 +64,9 @@ func shapeOf(t reflect.Type) *shape {
 	return makeShape(t)
 }
 
-// makeShape returns the shape of a type. The caller holds the mutex. A type can contain
-// itself only behind a pointer or a slice. Pointers and slices are never plain, so makeShape
-// does not need the value of plain there, which is not yet known.
+// makeShape returns the shape of a type. The caller holds the mutex. A type can contain itself only
+// behind a pointer or a slice. While makeShape builds the shape of such a type, the value of plain
+// is not yet known. It is not needed: pointers and slices are never plain.
 func makeShape(t reflect.Type) *shape {
 	if s := shapes.of[t]; s != nil {
 		return s
@@ -167,7 +167,7 @@ func (w *sizeWalk) walk(s *shape, at unsafe.Pointer) {
 	case reflect.Array:
 		w.elements(s.elem, at, s.count)
 	case reflect.Slice:
-		// The header of a slice does not depend on its type.
+		// The header of a slice is the same for all types of elements.
 		header := *(*[]struct{})(at)
 		to := unsafe.Pointer(unsafe.SliceData(header))
 		if to == nil {
@@ -193,8 +193,8 @@ func (w *sizeWalk) elements(s *shape, at unsafe.Pointer, n uintptr) {
 	}
 }
 
-// longText replaces the index of the type in the keys of texts that have memory of their
-// own.
+// longText replaces the index of the type in a key of objectSet. The key is then that of a text
+// that has memory of its own.
 const longText = 1<<16 - 1
 
 func (w *sizeWalk) text(s string) {

@@ -102,8 +102,8 @@ func (n *Node) RefuseShared() {
 	}
 }
 
-// Unmark clears a mark. The marks of enclosing values remain. This is always correct, and
-// costs only a few bits when the record is written.
+// Unmark clears a mark. The marks of enclosing values remain. Such marks are never wrong: they cost
+// only a few bits when the record is written.
 func (n *Node) Unmark(bit uint64) { n.mask &^= bit }
 
 // Modified returns the marks: the changes since the last Write in a writer's record,

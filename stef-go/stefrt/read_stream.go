@@ -237,10 +237,10 @@ func (s *ReadStream) measure() {
 	}
 }
 
-// Run returns the number of the following records in the frame that do not change
-// any of fields, by reading ahead in the column of the root. It caches the ends of four
-// runs: a second call for the same fields within a run does not read ahead again. So for
-// up to four sets of fields, any number of calls takes time in proportion to the records.
+// Run returns how many of the next records in the frame leave all of fields unchanged, up to the
+// first record that changes one of them. It reads ahead in the column of the root. It caches the
+// ends of four runs: a second call for the same fields within a run does not read ahead again. So
+// for up to four sets of fields, any number of calls takes time in proportion to the records.
 func Run(s *ReadStream, root *StructDecoder, fields uint64) int {
 	return RunPresent(s, root, fields, 0, 0)
 }
@@ -472,7 +472,7 @@ func (s *ReadStream) explain(err error) error {
 	return err
 }
 
-// faultError returns the error for a fault that a reader of a column latched.
+// faultError returns the error for a fault that the reader of a column has recorded.
 func (s *ReadStream) faultError(code bitio.FaultCode) error {
 	kind, what := stef.ErrCorrupt, ""
 	switch code {

@@ -29,7 +29,7 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// kind is a root of the fixtures and its reader.
+// kind is a root of the test schemas and its reader.
 type kind struct {
 	root *schema.Struct
 	open func(io.Reader, ...stef.ReaderOption) (reader, error)
@@ -127,7 +127,7 @@ func TestReadErrors(t *testing.T) {
 	plain := kindOf(t, "scalars", "Plain", scalars.NewPlainReader)
 	choice := kindOf(t, "choices", "Record", choices.NewRecordReader)
 	pairs := kindOf(t, "maps", "Record", maps.NewRecordReader)
-	// Records of Plain are 11 bits.
+	// A record of root Plain takes 11 bits in the column of the root.
 	before := good(2, "00 00 00")
 	f := func(k kind, kind error, record uint64, path, text string, f frameText) {
 		t.Helper()

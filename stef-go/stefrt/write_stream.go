@@ -44,8 +44,8 @@ type WriteStream struct {
 	err        error
 }
 
-// valueRoom is the maximum size of a value of fixed size in its column: a varint, or
-// a float with its window.
+// valueRoom is the maximum size of a value of fixed size in its column: a varint, or a float with
+// the description of its window (see codec.Float64Encoder).
 const valueRoom = 10
 
 // writerSchemaError returns the error of a schema that the writer of a root cannot write.

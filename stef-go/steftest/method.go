@@ -68,8 +68,9 @@ func call(v reflect.Value, name string, args ...any) reflect.Value {
 	return out[0]
 }
 
-// renamed are the getters of fields whose names have a meaning as methods of Go. Only String is
-// renamed whatever the type of the field, because the method String prints a value.
+// renamed maps the names of fields to the names of their getters, for names that have a meaning as
+// methods of Go. Generated code renames String for fields of every type, because the method String
+// prints a value. It renames the others only for some types.
 var renamed = map[string]string{"String": "Str", "Error": "Err", "GoString": "GoStr"}
 
 // method returns a method of a generated type.

@@ -65,7 +65,7 @@ func (m *Mutator) settle(s *schema.Struct, v reflect.Value, old *dynamic.Oneof, 
 	return &dynamic.Oneof{Choice: old.Choice, Value: value}
 }
 
-// resize returns a length for something that has n elements.
+// resize returns a new length for an array or multimap that has n elements or pairs.
 func (m *Mutator) resize(n, most int) int {
 	switch m.IntN(40) {
 	case 0:

@@ -131,7 +131,7 @@ func (w anyWriter[R]) ContinueFrom(previous any) {
 	w.Writer.ContinueFrom(typed[R]{previous.(Writer[any]).Record().(R)})
 }
 
-// typed has a record with its type.
+// typed gives a record the method Record, which returns the record with its type.
 type typed[R any] struct{ record R }
 
 func (t typed[R]) Record() R { return t.record }

@@ -22,11 +22,11 @@ func (l *Sender) Hold() { l.held = true }
 
 // Settle returns the answer for the records from first to last, and marks all ids up to last as
 // settled: the caller will not ask for them again. If a server reports such an id as bad later, the
-// report is late.
+// report counts as late.
 func (l *Sender) Settle(first, last uint64) Answer {
 	a := l.Answer(first, last)
 	l.settled = max(l.settled, last)
-	l.truncateRejected(len(l.rejected) / 4) // not for each batch: the rest moves
+	l.truncateRejected(len(l.rejected) / 4) // not for each batch, because the remaining ids are copied
 	return a
 }
 

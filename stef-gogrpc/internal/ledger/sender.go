@@ -126,7 +126,8 @@ func (l *Sender) reject(ranges []wire.IDRange) wire.Ranges {
 	return news
 }
 
-// truncateRejected drops the first ranges of bad ids that are too many, if these are at least n.
+// truncateRejected drops the first ranges of bad ids that exceed maxRejected, if at least n ranges
+// exceed it.
 func (l *Sender) truncateRejected(n int) {
 	over := len(l.rejected) - maxRejected
 	if l.held {

@@ -33,7 +33,8 @@ func (m *Machine) resolve(s *Stream, now time.Time, out *Decisions) {
 	for b := s.pending.head; b != nil && b.last != 0 && b.last <= through; b = s.pending.head {
 		s.drop(b)
 		s.settled = b.last
-		// One call: between two calls, the receiving goroutine could note a rejection that nobody counts.
+		// Settle counts the rejections and settles in one call. Between two calls, the receiving
+		// goroutine could record a rejection that nobody counts.
 		if a := s.answers.Settle(b.first, b.last); !b.settled {
 			m.deliver(b, s, a, now, out)
 		}
@@ -45,7 +46,8 @@ func (m *Machine) resolve(s *Stream, now time.Time, out *Decisions) {
 	if s.pending.len > 0 {
 		return
 	}
-	// The watcher saw an unanswered batch and may sleep for AckTimeout, longer than IdleTimeout.
+	// Wake the watcher: it saw an unanswered batch, so it may sleep for AckTimeout, which is longer
+	// than IdleTimeout.
 	endsIdle := s.state == Live && s.settled > before && m.config.IdleTimeout >= 0 && m.config.IdleTimeout < m.config.AckTimeout
 	if s.state == IsDraining || endsIdle {
 		out.add(Decision{Kind: WakeWatcher, Stream: s})
@@ -110,9 +112,9 @@ const serverIdle = 5 * time.Second
 
 // wasIdle reports whether idleness is the likely reason why the server ended a stream
 // gracefully: the idle timeout of the server can be shorter than the IdleTimeout of the session.
-// ok reports that the status was OK, which a server that ends does not send. Then a stream that
-// never had a batch counts as idle after any time, so the session does not open streams without
-// data again and again.
+// ok reports that the status was OK, which a server that shuts down does not send. If ok is true
+// and the stream never had a batch, the stream counts as idle after any time. Otherwise, the
+// session would open streams without data again and again.
 func (m *Machine) wasIdle(s *Stream, ok bool, now time.Time) bool {
 	enough := m.config.IdleTimeout / 2
 	switch {

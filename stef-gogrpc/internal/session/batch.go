@@ -21,7 +21,7 @@ type Batch struct {
 	// Owner is the driver's reference for the batch.
 	Owner any
 
-	prev, next *Batch // neighbours in the list of the batch
+	prev, next *Batch // neighbours in the list that contains the batch
 	place      place
 	stream     *Stream // the stream to which the batch is assigned; nil while it is in the queue
 	settled    bool    // the result was decided; the batch may still be pending

@@ -27,7 +27,7 @@ func (m *Machine) fill(now time.Time, out *Decisions) {
 		out.add(Decision{Kind: WakeSender, Stream: s})
 	}
 	if m.queue.len > 0 && m.dormant && !m.closing {
-		m.dormant, m.refused = false, nil // a slot that slept may be accepted: batches wait for its attempt
+		m.dormant, m.refused = false, nil // the server may accept a stream now, so batches wait for the attempt
 		out.add(Decision{Kind: Open})
 	}
 	if cause := m.refusal(); cause != nil {

@@ -41,7 +41,7 @@ type simSender struct {
 	wakeID int // changes when the sender wakes, so that earlier timers do nothing
 }
 
-// The cost of the work of a sender.
+// The time that a sender needs to encode a batch, and to end a frame.
 const (
 	simEncode = 30 * time.Microsecond
 	simFlush  = 50 * time.Microsecond

@@ -126,7 +126,7 @@ func (s *story) perform(verb string, words []string) {
 			e.SentTo = s.ledgers[x].Sent()
 		}
 		m.Encoded(x, s.batches[words[1]], e, s.now, &s.out)
-	case "fails": // stream, batch, how, last record, which is sent
+	case "fails": // stream, batch, kind of failure, last record; the records up to it are sent
 		x := s.streams[words[0]]
 		var e Encoding
 		if len(words) > 3 {

@@ -49,7 +49,7 @@ type Stream struct {
 	bytes    int64     // encoded size of pending
 	settled  uint64    // ids up to this id belong to settled batches
 	answered time.Time // when the acknowledged id last increased
-	asked    time.Time // since when the sender was asked to take a batch; zero once it looked
+	asked    time.Time // when the sender was asked to take a batch; zero after it has looked for one
 	turn     uint64    // number, within the session, of the last batch assigned to the stream
 	idleFrom time.Time // when the last batch was answered or draining began, whichever is later
 
