@@ -169,10 +169,11 @@ func WithSchemaHeader() WriterOption {
 	}
 }
 
-// SchemaChecker is implemented by destinations that accept only some schemas, such as the
-// stream of a transport. When a writer is created with such a destination or reset to it, the
-// writer calls CheckSchema before it writes anything. If CheckSchema returns an error, creating
-// or resetting the writer fails with this error. WithSchemaCheck takes precedence.
+// SchemaChecker is implemented by destinations that accept only some schemas, such as the stream of
+// a transport. When a writer is created with such a destination or reset to it, the writer calls
+// CheckSchema before it writes anything. If CheckSchema returns an error, creating or resetting the
+// writer fails with this error. CheckSchema is not called if the writer has the option
+// WithSchemaCheck.
 type SchemaChecker interface {
 	CheckSchema(wire schema.WireSchema) error
 }

@@ -101,7 +101,7 @@ func (a *agreement) covers(chosen schema.WireSchema) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", stef.ErrSchema, err)
 	}
-	var first *schema.Struct // by name, so that the text is always the same
+	var first *schema.Struct // the first name in alphabetical order, so that the text is always the same
 	for s, n := range kept {
 		if n > agreed.Of(s) && (first == nil || s.Name < first.Name) {
 			first = s

@@ -186,7 +186,7 @@ type goAway struct {
 	have   int
 }
 
-// receive reads a part of the payload, and reports whether this part completes last.
+// receive reads a part of the payload, and reports whether this part completes g.last.
 func (g *goAway) receive(f *http2Frames, payload []byte) bool {
 	if !f.begun {
 		f.begun, g.have = true, 0

@@ -155,7 +155,8 @@ func TestAttributesWithRepeatedKeys(t *testing.T) {
 	f(`{}`, `{}`)
 	f(`{"a":1,"b":2}`, `{"a":1,"b":2}`, "a", "b")
 	f(`[["a",1],["b",2],["a",3]]`, `[["a",1],["b",2],["a",3]]`, "a", "b", "a")
-	// MarshalJSON replaces invalid UTF-8, so these keys become equal. String escapes it.
+	// MarshalJSON replaces invalid UTF-8, so these keys become equal. String escapes invalid UTF-8,
+	// so they stay different.
 	f(`[["\ufffd",1],["\ufffd",2]]`, `{"\xfe":1,"\xff":2}`, "\xfe", "\xff")
 	f(`{"\ufffd":1,"\ufffd\ufffd":2}`, `{"\xfe":1,"\xff\xff":2}`, "\xfe", "\xff\xff")
 }

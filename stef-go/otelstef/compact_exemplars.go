@@ -32,7 +32,7 @@ const (
 
 // exemplarTotals are sums over all series.
 type exemplarTotals struct {
-	counted int // by the rule of the format
+	counted int // size by the rule of the specification
 	held    int // memory in bytes
 }
 
@@ -81,13 +81,13 @@ func (x *seriesExemplars) codeOf(kept uint64, n int) int64 {
 }
 
 // sharing reports whether share or unshare must be called for a point: the point, its series or
-// plain has exemplars, or the state was discarded.
+// f.plain has exemplars, or the state was discarded after the last point.
 func (f *metricsForm) sharing(p *Point, s *series) bool {
 	return s.exemplars != nil || p.exemplars.Len()|f.plain.exemplars.Len() != 0 || f.restarted
 }
 
-// share sets plain to the exemplars and flags that are sent for the point of a record,
-// and updates the exemplars of the series.
+// share sets f.plain to the exemplars and flags that are sent for the point of a record, and
+// updates the exemplars of the series.
 func (f *metricsWriterForm) share(rec *Metrics, s *series) {
 	src := &rec.point
 	if f.kept.cutExemplars {
@@ -139,8 +139,8 @@ func (x *seriesExemplars) residual(code int64) uint64 {
 	return ^uint64(code)
 }
 
-// decodePlain decodes the fields of the point into plain, except the exemplars. unshare
-// decodes the exemplars, because it can decode them directly into the record.
+// decodePlain decodes the fields of the point into f.plain, except the exemplars. unshare decodes
+// the exemplars, because it can decode them directly into the record.
 func (f *metricsReaderForm) decodePlain(d *pointDecoder) {
 	p := &f.plain
 	mask := d.head.Read(d.head.Fields)
@@ -156,8 +156,8 @@ func (f *metricsReaderForm) decodePlain(d *pointDecoder) {
 	}
 }
 
-// skipReplaced consumes the fields that the form replaces, if the stream has them. Writers
-// do not send them. Their values are not used.
+// skipReplaced consumes the fields that the compact form replaces, if the stream has them. Their
+// values are not used, because writers of the compact form do not send them.
 func (d *pointDecoder) skipReplaced(p *Point, mask uint64) {
 	if mask&PointFieldStartTimestamp != 0 {
 		p.startTimestamp = d.startTimestamp.Decode()
@@ -250,8 +250,8 @@ func (f *metricsReaderForm) unshare(rec *Metrics, s *series) bool {
 	return true
 }
 
-// decodeExemplars decodes the n exemplars that were sent for a point: into the record
-// if direct is true, otherwise into plain. It returns false after a fault.
+// decodeExemplars decodes the n exemplars that were sent for a point: into the record if direct is
+// true, otherwise into f.plain. It returns false after a fault.
 func (f *metricsReaderForm) decodeExemplars(rec *Metrics, n int, direct bool) bool {
 	list, d := &f.plain.exemplars, &f.reader.decoder.point.exemplars
 	if direct {
@@ -271,8 +271,8 @@ func (f *metricsReaderForm) decodeExemplars(rec *Metrics, n int, direct bool) bo
 	return !stefrt.Faulty(&f.reader.ReadStream)
 }
 
-// leaveRecord copies the exemplars that were sent last from the record to plain, before the
-// record gets other exemplars. The next exemplars are decoded relative to plain.
+// leaveRecord copies the exemplars that were sent last from the record to f.plain, before the
+// record gets other exemplars. The next exemplars are decoded relative to f.plain.
 func (f *metricsReaderForm) leaveRecord(list *stefrt.Array[Exemplar]) {
 	f.inRecord = false
 	if !f.notInPlain {
@@ -472,7 +472,7 @@ func (x *exemplarCopy) set(e *Exemplar) {
 	}
 	if len(e.traceID) == 16 && len(e.spanID) == 8 {
 		x.trace, x.span = 16, 8
-		x.traceID = [16]byte(e.traceID) // this conversion needs no call
+		x.traceID = [16]byte(e.traceID) // faster than copy, because this conversion needs no call
 		x.spanID = [8]byte(e.spanID)
 	} else {
 		x.trace, x.span = uint8(copy(x.traceID[:], e.traceID)), uint8(copy(x.spanID[:], e.spanID))

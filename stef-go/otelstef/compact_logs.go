@@ -11,7 +11,7 @@ import (
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
-// logsForm is the state of the compact form that writer and reader of logs share.
+// logsForm is the state of the compact form that the writer and the reader of logs both have.
 type logsForm struct {
 	on     bool
 	wire   CompactLog // the fields that were sent last
@@ -135,8 +135,8 @@ func (f *logsWriterForm) encode(w *LogsWriter) {
 	e.head.Write(mask, e.head.Fields)
 }
 
-// put sets the fields of the form for a record. It returns the fields that the record
-// itself must send in addition.
+// put sets f.fields and f.held, the fields of the compact form, for a log record. It returns the
+// fields of LogRecord that must be sent in addition.
 func (f *logsWriterForm) put(src *LogRecord) (plain uint64) {
 	x := &f.log
 	x.Time, x.Observed = src.time, src.observedTime
@@ -170,7 +170,7 @@ func (f *logsWriterForm) put(src *LogRecord) (plain uint64) {
 	return plain
 }
 
-// encodeRecord writes the log record. It sets the fields of the form in the record, and
+// encodeRecord writes the log record. It sets the fields of the compact form in the record, and
 // clears them before it returns.
 func (f *logsWriterForm) encodeRecord(e *logsEncoder, s *LogRecord, was heldLog, plain uint64) (mask uint64) {
 	marks := plain | stefrt.If(f.held.time != was.time, LogRecordFieldCompactTime) |
@@ -262,8 +262,8 @@ func (f *logsReaderForm) decode(r *LogsReader) {
 		f.decodeRecord(&d.record, &s.record)
 	}
 	if mask&LogsFieldCompact != 0 {
-		// Do the same as d.compact.Decode, but store the fields in f.fields. Only Refers
-		// is stored in wire.
+		// Do the same as d.compact.Decode, but store the fields in f.fields. Only Refers is stored
+		// in f.wire.
 		d, x := &d.compact, &f.fields
 		mask := d.head.Read(d.head.Fields)
 		if mask&CompactLogFieldTraceHigh != 0 {

@@ -12,7 +12,7 @@ import (
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
-// metricsForm is the state of the compact form that writer and reader of metrics share.
+// metricsForm is the state of the compact form that the writer and the reader of metrics both have.
 type metricsForm struct {
 	on     bool
 	wire   CompactPoint // the fields that were sent last
@@ -102,8 +102,8 @@ func (f *metricsWriterForm) sendAll() {
 	f.all = true
 }
 
-// encode writes the record. It writes the fields of the form last, because they depend
-// on the other fields.
+// encode writes the record. It writes the fields of the compact form last, because they depend on
+// the other fields.
 func (f *metricsWriterForm) encode(w *MetricsWriter) {
 	s, e := &w.record, &w.encoder
 	mask := s.node.Take() & e.head.Mask &^ (MetricsFieldPoint | MetricsFieldCompact | MetricsFieldNumber)
@@ -196,7 +196,7 @@ func sentRef[T any](d *stefrt.StructDict[T], v *T, s *stefrt.Slot, hash func(*T,
 	return ref
 }
 
-// set copies the fields to wire, and marks the fields that differ.
+// set copies f.fields to f.wire, and marks the fields that differ.
 func (f *metricsWriterForm) set() {
 	w, x := &f.wire, &f.fields
 	mask := w.node.Modified()
@@ -450,9 +450,9 @@ func (d *metricsDecoder) decodeContainer(s *Metrics, mask uint64) {
 	}
 }
 
-// decodePoint decodes the fields of the point. It stores the fields of the form in
-// f.fields; only the lists are in wire. It returns the marks of Time, Start and Form.
-// Fields without a mark equal those of the previous record.
+// decodePoint decodes the fields of the point. It stores the fields of the compact form in
+// f.fields; only the lists are in f.wire. It returns the marks of Time, Start and Form. Fields
+// without a mark equal those of the previous record.
 func (f *metricsReaderForm) decodePoint(r *MetricsReader, mask uint64) (codes uint64) {
 	if mask&MetricsFieldPoint != 0 {
 		if f.shares {

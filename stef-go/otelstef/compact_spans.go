@@ -12,7 +12,7 @@ import (
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
-// spansForm is the state of the compact form that writer and reader of spans share.
+// spansForm is the state of the compact form that the writer and the reader of spans both have.
 type spansForm struct {
 	on       bool
 	wire     CompactSpan // the fields that were sent last
@@ -110,7 +110,7 @@ func (f *spansWriterForm) encode(w *SpansWriter) {
 	e.head.Write(mask, e.head.Fields)
 }
 
-// set copies the fields to wire, and writes the fields that differ.
+// set copies f.fields to f.wire, and writes the fields that differ.
 func (f *spansWriterForm) set(e *spansEncoder) (mask uint64) {
 	w, x := &f.wire, &f.fields
 	marks := w.node.Modified() |
@@ -239,8 +239,8 @@ func (f *spansReaderForm) decode(r *SpansReader) {
 	}
 	x := &f.fields
 	if mask&SpansFieldCompact != 0 {
-		// Do the same as d.compact.Decode, but store the fields in f.fields. Only the times
-		// are stored in wire. A call would take time for each span.
+		// Do the same as d.compact.Decode, but store the fields in f.fields, and only the times in
+		// f.wire. A call of Decode would take time for each span.
 		d := &d.compact
 		mask := d.head.Read(d.head.Fields)
 		if mask&CompactSpanFieldTrace != 0 {
@@ -399,8 +399,8 @@ func setID(dst *[]byte, id uint64) bool {
 	return true
 }
 
-// beginEvents clears the marks of the events if none was sent, and makes room for the times of
-// all n events.
+// beginEvents clears the marks of the events if no events were sent, and makes room for the times
+// of all n events.
 func (f *spansReaderForm) beginEvents(dst *Span, n int, changed uint64) {
 	dst.events.BeginEncode() // clears the mark of events
 	if changed&SpanFieldEvents == 0 {

@@ -51,8 +51,8 @@
 // uint64, with the constants SeverityInfo, StatusCodeError and others of this package.
 //
 // A sum or a histogram needs SetAggregationTemporality, and a sum that only grows needs
-// SetMonotonic(true). Without the first, converters to OTLP write an unspecified temporality, and
-// backends may drop such metrics.
+// SetMonotonic(true). Without SetAggregationTemporality, converters to OTLP write an unspecified
+// temporality, and backends may drop such metrics.
 //
 // Writers do not check that the fields of a record fit together. They write a value whose type
 // does not fit its metric, such as SetInt64 with MetricTypeHistogram. Converters to OTLP omit

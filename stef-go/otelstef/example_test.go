@@ -129,7 +129,7 @@ func Example_gateway() {
 		from := r.Record().Resource()
 		resource := changed[from]
 		if resource == nil {
-			if len(changed) == 1000 { // the map must not grow while the stream lasts
+			if len(changed) == 1000 { // bounds the memory of the map in a long stream
 				clear(changed)
 			}
 			resource = otelstef.NewResource()

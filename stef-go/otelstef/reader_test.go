@@ -138,8 +138,9 @@ func TestRunAndBuffered(t *testing.T) {
 	})
 }
 
-// TestRunInCompactForm compares Run with the marks of the following records. Records in the
-// compact form can change the point, the span or the log record without a bit of the root.
+// TestRunInCompactForm compares Run with the marks of the following records. A record in the
+// compact form can change the point, the span or the log record although the root has no modified
+// bit for it.
 func TestRunInCompactForm(t *testing.T) {
 	eachForm(t, func(t *testing.T, c compactForm) {
 		for seed := range seeds(20) {

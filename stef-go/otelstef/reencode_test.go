@@ -26,14 +26,14 @@ const (
 	// Frames that restart everything are self-contained only if a writer of this
 	// package wrote them.
 	selfContained = "self-contained"
-	// In the vector, only some frames have flags, because the dictionaries reached a limit. The
-	// test writes all frames with the same flags.
+	// In this test vector, only some frames have flags, because the dictionaries reached a limit.
+	// The test writes all frames with the same flags.
 	someFlags = "some flags"
 )
 
-// otherBytes lists the vectors that a writer does not reproduce byte for byte, when it
-// writes their records and ends frames after the same records. It is complete for
-// vectors without compression.
+// otherBytes lists the test vectors that a writer does not reproduce byte for byte, when it writes
+// their records and ends frames after the same records. The list is complete for vectors without
+// compression.
 var otherBytes = map[string]string{
 	"m_attr_counts":            setNotChanged,
 	"m_dict_structs":           setNotChanged,
@@ -54,8 +54,8 @@ var otherBytes = map[string]string{
 	"m_random_opts_202":        someFlags,
 }
 
-// TestReencodedVectors reads the vectors of the reference and writes their
-// records again, in the same schema and with frames of the same records.
+// TestReencodedVectors reads the test vectors of the reference implementation, and writes their
+// records again, in the same schema and with the same records in each frame.
 func TestReencodedVectors(t *testing.T) {
 	for _, v := range teltest.Vectors(t, "edge") {
 		if v.ReferenceError != "" {

@@ -20,10 +20,10 @@ const (
 	// pairs. maxSeriesWords bounds the integers and doubles of histograms and summaries.
 	maxSeriesPairs = 1 << 19
 	maxSeriesWords = 1 << 21
-	// writtenWords is the number of these integers and doubles above which a writer
-	// restarts dictionaries. It is larger than maxSeriesWords: that bound is checked only
-	// when a series begins, and series can grow later. readWords is the maximum number
-	// that a reader accepts.
+	// writtenWords is the number of integers and doubles of histograms and summaries above which a
+	// writer restarts the dictionaries. It is larger than maxSeriesWords, because the bound
+	// maxSeriesWords is checked only when a series begins, and series can grow later. readWords is
+	// the maximum number that a reader accepts.
 	writtenWords = 1 << 24
 	readWords    = 1 << 25
 )
@@ -57,7 +57,7 @@ type seriesIndex struct {
 
 	exemplars exemplarTotals
 
-	work int // bytes that were hashed since the reader counted them
+	work int // bytes that were hashed since the reader last counted them
 
 	chunk textChunk // of cloned texts
 	texts int       // bytes of text that was cloned

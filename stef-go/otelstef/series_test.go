@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A series predicts the last two series that followed it. While these alternate, no
-// attributes are hashed.
+// After a record of a series, the index expects one of the last two series that followed this
+// series. While these two alternate, no attributes are hashed.
 func TestSeriesHaveTwoFollowers(t *testing.T) {
 	var x seriesIndex
 	x.begin()

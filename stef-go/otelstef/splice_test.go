@@ -11,7 +11,7 @@ import (
 	"github.com/otelstef/stef/stef-go/steftest"
 )
 
-// FuzzSplice joins frames of two streams of the same form in any order, which no
+// FuzzSplice joins frames of two streams with the same root and settings in any order, which no
 // writer does. The generated reader and package dynamic must return the same records.
 func FuzzSplice(f *testing.F) {
 	roots := []*steftest.Root{metricsRoot(f), spansRoot(f), logsRoot(f)}

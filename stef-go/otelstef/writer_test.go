@@ -38,8 +38,8 @@ func (f *failing) Write(b []byte) (int, error) {
 	return f.Buffer.Write(b)
 }
 
-// TestFailingDestination makes the destination fail after several numbers of writes. All
-// later calls fail, and the bytes written before the failure are a valid stream.
+// TestFailingDestination makes the destination fail after n writes, for several n. All later calls
+// fail, and the bytes written before the failure are a valid stream.
 func TestFailingDestination(t *testing.T) {
 	f := func(writes int, short bool, want error, options ...stef.WriterOption) {
 		t.Helper()

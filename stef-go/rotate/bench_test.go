@@ -19,7 +19,8 @@ import (
 // Benchmarks print this name of their data as the first line of their output.
 var _ = benchdata.Name("synthetic: records of the test")
 
-// BenchmarkWrite writes and flushes one record at a time, the most expensive way.
+// BenchmarkWrite writes and flushes one record at a time, which is the most expensive use of a
+// Writer.
 func BenchmarkWrite(b *testing.B) {
 	w, err := New(Options{Dir: b.TempDir(), Signal: "logs"}, startLogs)
 	require.NoError(b, err)

@@ -177,8 +177,8 @@ func TestTornTail(t *testing.T) {
 		t.Skip("without locks a file counts as in use for StaleAfter")
 	}
 	left := Name{Prefix: "telemetry", PID: 1, Sequence: 1, Signal: "logs", Active: true}
-	// f checks that the next writer leaves a file with the content want, or no file if want is
-	// nil. The writer must report an error with these words, or no error if words is "".
+	// f checks that the next writer leaves a file with the content want, or no file if want is nil.
+	// The writer must report an error whose text contains words, or no error if words is "".
 	f := func(content, want []byte, words string) {
 		t.Helper()
 		dir := t.TempDir()

@@ -109,7 +109,7 @@ type failing struct{}
 
 func (failing) ReadAt([]byte, int64) (int, error) { return 0, errRead }
 
-// FuzzFrames compares with the reader: Frames finds every frame that the reader reads
+// FuzzFrames compares Frames with the reader: Frames finds every frame that the reader reads
 // without an error.
 func FuzzFrames(f *testing.F) {
 	for _, c := range []stef.Compression{stef.None, stef.Zstd} {

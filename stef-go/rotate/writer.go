@@ -45,7 +45,7 @@ type Writer[S Stream] struct {
 	stream   S
 	last     Name
 	sequence int
-	flushed  uint64 // records of the file that stats already counts
+	flushed  uint64 // records of the active file that are already in stats
 	promised uint64 // records of the file for which a Write that flushes, or a Flush, returned nil
 	pending  error  // a loss in the background, for the next Flush, Rotate or Close
 	stats    Stats
@@ -322,8 +322,8 @@ func (w *Writer[S]) ready() error {
 	return nil
 }
 
-// next returns the name of the next file. Names sort by creation even if the clock is set
-// back, also before New: MaxFiles would otherwise remove the new files before the older ones.
+// next returns the name of the next file. Names sort by creation, even if the clock was set back,
+// also before New. Otherwise, MaxFiles would remove the new files before the older ones.
 func (w *Writer[S]) next() Name {
 	now := time.Now().UTC()
 	if !now.After(w.last.Time) {

@@ -216,7 +216,7 @@ func (r renames) pair(old, new string) bool {
 	return to == new && from == old
 }
 
-// keep assumes that names which both schemas have for the same kind were not renamed.
+// keep assumes that a name was not renamed if both schemas have it for the same kind.
 func (r renames) keep(old, new map[string]Kind) {
 	for name, kind := range old {
 		if new[name] == kind {
@@ -274,10 +274,9 @@ func (c *comparison) structs(old, new *Struct) {
 	}
 }
 
-// fieldSuccessors returns for each field of old the index of the field of new that replaces
-// it: the field of the same name. If there is none, it is the field at the same place, unless
-// old has a field with the name of that field. The index is -1 if no field replaces the field
-// of old.
+// fieldSuccessors returns for each field of old the index of the field of new that replaces it: the
+// field of the same name. If there is none, it is the field at the same index, unless old has a
+// field with the name of that field. The result is -1 if no field replaces the field of old.
 func fieldSuccessors(old, new *Struct) []int {
 	names := make(map[string]bool, len(old.Fields))
 	for _, f := range old.Fields {
@@ -348,7 +347,7 @@ func (c *comparison) compare(where string, old, new *Type) {
 	}
 }
 
-// enums compares the enums of one place.
+// enums compares the old and the new enum of a field, an element, a key or a value.
 func (c *comparison) enums(where string, old, new *Enum) {
 	if old.Name != new.Name {
 		c.otherEnum(where, old, new)

@@ -61,8 +61,9 @@ func (a *Array[T]) SetLen(n int) {
 	a.node.Mark(1)
 	a.reserve(n)
 	for i := a.n; i < n; i++ {
-		// If the reader has this element, the element must become initial in the reader,
-		// too. Otherwise the reader creates the element with the initial value.
+		// If the reader has an old value for this element, Reset marks what changes, so that the
+		// reader gets the initial value. If not, the reader creates the element with the initial
+		// value.
 		if i < a.sent {
 			a.kind.Reset(a.elems[i])
 		} else {
@@ -175,8 +176,8 @@ func (a *Array[T]) Clean() {
 	}
 }
 
-// MarkDiff marks what differs from held and reports whether anything differs. For
-// generated code.
+// MarkDiff marks the elements that differ from those of held, and the array if anything differs. It
+// reports whether anything differs. For generated code.
 func (a *Array[T]) MarkDiff(held *Array[T]) bool {
 	if a.Equal(held) {
 		return false

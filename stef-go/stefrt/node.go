@@ -95,7 +95,7 @@ func (n *Node) refuse() {
 
 const changeOfShared = "stef: a shared value cannot be changed; use the Edit method of the record"
 
-// RefuseShared panics if n is part of a shared value, for changes that set no marks.
+// RefuseShared panics if n is part of a shared value. Call it before changes that set no marks.
 func (n *Node) RefuseShared() {
 	if n.top() == nil {
 		panic(changeOfShared)
@@ -162,7 +162,8 @@ func RefuseNested(dst, src *Node) {
 	}
 }
 
-// inside reports whether n is part of o. Nothing contains a shared value: all its holders share it.
+// inside reports whether n is part of o. A shared value is part of no other value, because several
+// values can refer to it.
 func (n *Node) inside(o *Node) bool {
 	for n = n.parent; n != nil; n = n.parent {
 		if n == o {
@@ -172,7 +173,8 @@ func (n *Node) inside(o *Node) bool {
 	return false
 }
 
-// SetOversize sets or clears the result of Oversize, from any value of a record.
+// SetOversize sets or clears the flag for which Oversize returns true. n is any value of the
+// record.
 func (n *Node) SetOversize(over bool) {
 	if n = n.top(); n != nil {
 		n.bit = 0

@@ -160,8 +160,8 @@ func (s *ReadStream) begin(r io.Reader) error {
 func (s *ReadStream) schemaError(err error, wire schema.WireSchema) error {
 	own := s.tree.Path(0)
 	if other := rootOf(s.roots, own, wire); other != "" {
-		// Omit err: it names a struct of own, but the count may belong to another
-		// struct.
+		// Omit err: it names a struct of the root of this reader, but the count may belong to
+		// another struct.
 		return fmt.Errorf("%w: the records seem to be those of %s, not of %s: read them with %sReader; or the stream is newer than the reader",
 			stef.ErrSchema, other, own, other)
 	}

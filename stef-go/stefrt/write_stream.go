@@ -51,7 +51,7 @@ const valueRoom = 10
 // writerSchemaError returns the error of a schema that the writer of a root cannot write.
 func writerSchemaError(err error, own string, roots func() *schema.Schema, wire schema.WireSchema) error {
 	if other := rootOf(roots, own, wire); other != "" {
-		// Omit err, as schemaError of a reader does: it names a struct of own.
+		// Omit err, as schemaError of a reader does: it names a struct of the root of this writer.
 		return fmt.Errorf("stef: %sWriter cannot write the schema of its options: %w: the schema seems to be that of %s, not of %s, or newer than this code",
 			own, stef.ErrSchema, other, own)
 	}

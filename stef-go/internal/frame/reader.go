@@ -41,8 +41,8 @@ type Reader struct {
 	payload []byte
 	coded   []byte
 	kept    []byte // the coded buffer of the last stream, for reuse
-	// The variable header, compressed, and its plain size. Both are kept until the
-	// first frame with data.
+	// headerCoded is the compressed variable header, and headerSize its uncompressed size. The
+	// first frame with data needs both if it continues the zstd frame of the header.
 	headerCoded []byte
 	headerSize  int
 
@@ -153,8 +153,8 @@ func (r *Reader) readFixedHeader() error {
 	if err := r.readFull(rest[:]); err != nil {
 		return cut(err)
 	}
-	// The high bits of both bytes and all bytes after them are reserved, and this
-	// version ignores them.
+	// The high bits of the version and of the compression, and all later bytes, are reserved. This
+	// reader ignores them.
 	if v := rest[0] & 0x0f; v != version {
 		return fmt.Errorf("%w: format version %d, this reader supports version %d", stef.ErrVersion, v, version)
 	}

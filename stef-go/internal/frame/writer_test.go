@@ -297,8 +297,8 @@ func TestSharedBlocks(t *testing.T) {
 	}
 }
 
-// TestBlocksOfTexts: at LevelFastest, a column of texts needs more bytes to have a block of its
-// own than another column, and than at other levels.
+// TestBlocksOfTexts: at LevelFastest, a column of texts needs more bytes to have a block of its own
+// than a column of floats. It also needs more bytes than at other levels.
 func TestBlocksOfTexts(t *testing.T) {
 	f := func(want int, level stef.Level, texts, floats int) {
 		t.Helper()
@@ -497,7 +497,7 @@ func TestWriterWindowLimit(t *testing.T) {
 // level starts at LevelFastest again.
 func TestWriterLevelAuto(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	text := func(size int) string { // compresses differently at both levels
+	text := func(size int) string { // compresses to different bytes at the two levels
 		words := make([]string, 0, size/4)
 		for n := 0; n < size; n += 6 {
 			words = append(words, strconv.Itoa(10_000+r.IntN(3000))+" ")
@@ -535,8 +535,8 @@ func TestWriterLevelAuto(t *testing.T) {
 	require.Equal(t, stream(stef.LevelFastest, small), second)
 }
 
-// The first frame of a stream gets the buffer of the last stream of such frames, also if append
-// made this buffer larger than the frame.
+// The first frame of a stream reuses the buffer of an earlier stream with frames of this size, even
+// if append made that buffer larger than the frame.
 func TestWriterBuffer(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // the collector empties the pool
 	tree := newTree()

@@ -177,8 +177,9 @@ func (m *Machine) Ended(s *Stream, end Over, now time.Time, out *Decisions) {
 	switch h := s.pending.head; {
 	case cause.Class != Refused || h == nil:
 	case end.TooLarge != wire.IDRange{}:
-		// gRPC refuses such a message before the server has answered earlier batches. The machine blames
-		// the largest batch of the chunk, or the batch whose encoding sent the chunk (last is 0).
+		// gRPC refuses a message that is too large before the server has answered earlier batches.
+		// The machine blames the largest batch of the chunk, or the batch whose encoding sent the
+		// chunk (last is 0).
 		for b := h; b != nil && b.first <= end.TooLarge.To; b = b.next {
 			if b.last == 0 || b.last >= end.TooLarge.From && (s.blamed == nil || b.bytes > s.blamed.bytes) {
 				s.blamed = b
