@@ -221,8 +221,8 @@ func returned(err error) error {
 	return err
 }
 
-// statusError is a status of gRPC whose text is only its message. The code, which gRPC
-// adds to the text, is already in the kind of the error.
+// statusError is a status of gRPC whose text is for users: it does not contain the code, which gRPC
+// adds to the text. The code is already in the kind of the error.
 type statusError struct {
 	text string
 	err  error

@@ -56,8 +56,8 @@ type Decision struct {
 	Maybe   bool   // records of the batch may have been delivered
 	Records uint64 // 0 if not all records of the batch are encoded
 	Bytes   int64
-	// Latency is the time since the batch was encoded. For Closed, it is the age
-	// of the stream.
+	// Latency is the time since the encoding of the batch began. For Closed, it is the age of the
+	// stream.
 	Latency time.Duration
 }
 
