@@ -30,7 +30,7 @@ type serverPeer struct {
 	mu      sync.Mutex
 	heard   []string // what the client did, in order
 	ctx     context.Context
-	toward  chan any // []byte or error, to the client
+	toward  chan any // messages ([]byte) and errors for the client
 	gate    chan struct{}
 	refuses error // the error that NewStream returns
 	never   bool  // NewStream waits until its context ends

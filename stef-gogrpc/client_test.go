@@ -308,7 +308,7 @@ func TestOpenContext(t *testing.T) {
 	require.NoError(t, s.Err())
 }
 
-// TestConnectionLost: all waiting calls end.
+// TestConnectionLost: when the connection is lost, all waiting calls end.
 func TestConnectionLost(t *testing.T) {
 	conn, g := clientEnds(t, func(stream grpc.ServerStream) error {
 		return gather(stream, func([]byte, int) error { return nil })

@@ -177,7 +177,7 @@ type sample struct {
 	records    uint64
 }
 
-// ownSamples are the vectors of this repository.
+// ownSamples are the test vectors of this repository.
 func ownSamples(t testing.TB) []sample {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(teltest.Root(t), "stef-spec", "vectors", "*.stef"))

@@ -49,7 +49,7 @@ type faultPlan struct {
 	seed    uint64
 	batches int
 	senders int
-	every   int // batches between two faults; 0: none
+	every   int // batches between two faults; 0: no faults
 	life    time.Duration
 	streams int
 }

@@ -99,7 +99,7 @@ func sessionMemory(t *testing.T, idle time.Duration, silent bool) float64 {
 		}, time.Minute, 10*time.Millisecond)
 	}
 	each := (memory() - before) / idleSessions
-	for _, s := range sessions { // each can send again
+	for _, s := range sessions { // each session can send again
 		require.NoError(t, s.Send(ctx, 10))
 		if !silent {
 			require.NoError(t, s.Shutdown(ctx))

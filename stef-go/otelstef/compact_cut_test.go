@@ -25,7 +25,7 @@ func TestCompactWithoutFieldsOfIDs(t *testing.T) {
 	for kept := range 4 {
 		wire := otelstef.SpansCompactSchema()
 		for i, n := range wire {
-			if n == 16 { // Span
+			if n == 16 { // the number of fields of Span
 				wire[i] = kept
 			}
 		}
@@ -58,8 +58,8 @@ func TestCompactWithoutFieldsOfIDs(t *testing.T) {
 }
 
 // cuts lists, for each root, the types that a stream in the compact form can send with fewer
-// fields, and the minimum number of fields. Readers return the fields that the form computes even
-// if the stream lacks them.
+// fields, and the minimum number of fields. Readers return the fields that the compact form
+// computes even if the stream lacks them.
 var cuts = map[string]map[string]int{
 	"Metrics": {"AnyValue": 0, "Exemplar": 0, "ExemplarValue": 0, "Metric": 1, "Resource": 1, "Scope": 1},
 	"Spans":   {"AnyValue": 0, "Event": 2, "Link": 0, "Span": 9, "SpanStatus": 0, "Resource": 1},

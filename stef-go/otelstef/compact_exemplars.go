@@ -30,7 +30,7 @@ const (
 	exemplarPairBytes = 48
 )
 
-// exemplarTotals are sums over all series.
+// exemplarTotals are sums over the exemplars of all series.
 type exemplarTotals struct {
 	counted int // size by the rule of the specification
 	held    int // memory in bytes

@@ -60,13 +60,13 @@ func (f LogsFields) Formats() bool { return f.Refers() && f.CompactLog&CompactLo
 // spec: #compact-references
 func (w *LogsWriter) SetReferences(on bool) { w.form.wire.SetRefers(on) }
 
-// Restart discards the state.
+// Restart discards the state of the compact form.
 func (f *logsForm) Restart() { f.logs.Reset() }
 
-// Held returns the memory of the state.
+// Held returns the memory of the state of the compact form.
 func (f *logsForm) Held() int { return f.logs.Held() }
 
-// Release discards the state and its memory.
+// Release discards the state of the compact form and releases its memory.
 func (f *logsForm) Release() { f.logs.Release() }
 
 // logsWriterForm converts log records to the compact form.
@@ -239,7 +239,7 @@ func (f *logsReaderForm) start(r *LogsReader) {
 	}
 }
 
-// computed returns the fields of the record that the form computes. Run returns 0 for them.
+// computed returns the fields of the record that the compact form computes. Run returns 0 for them.
 func (f *logsReaderForm) computed() uint64 { return LogsFieldRecord }
 
 func (f *logsReaderForm) decode(r *LogsReader) {
@@ -335,7 +335,7 @@ func (f *logsReaderForm) decodeRecord(d *logRecordDecoder, s *LogRecord) {
 	if mask&LogRecordFieldCompactForm != 0 {
 		f.held.ids = d.compactForm.Decode()
 	}
-	s.present = 0 // the form replaces ObservedDelta
+	s.present = 0 // ObservedTime replaces ObservedDelta
 	s.node.SetModified(mask &^ (compactRecord | LogRecordFieldObservedDelta))
 }
 
@@ -349,7 +349,7 @@ func (f *logsReaderForm) decodeSent(d *logRecordDecoder, mask, present uint64) {
 		f.sent.observed = d.observedTime.Decode()
 	}
 	if mask&LogRecordFieldObservedDelta != 0 && present&1 != 0 {
-		d.observedDelta.Decode() // the form replaces it: no writer sends it
+		d.observedDelta.Decode() // not used: no writer sends ObservedDelta in the compact form
 	}
 	if mask&LogRecordFieldTraceID != 0 {
 		f.sent.ids[0] = d.traceID.Decode(f.sent.ids[0][:0])

@@ -47,7 +47,7 @@ func (f *metricsForm) begin(fields MetricsFields) {
 	f.shares = f.on && fields.Point&PointFieldCompactExemplars != 0
 }
 
-// Restart discards the state.
+// Restart discards the state of the compact form.
 func (f *metricsForm) Restart() {
 	f.index.forget()
 	f.points.Reset()
@@ -55,10 +55,10 @@ func (f *metricsForm) Restart() {
 	f.stale, f.restarted = true, true
 }
 
-// Held returns the memory of the state.
+// Held returns the memory of the state of the compact form.
 func (f *metricsForm) Held() int { return f.index.held() + f.points.Held() }
 
-// Release discards the state and its memory, except small tables.
+// Release discards the state of the compact form and releases its memory, except small tables.
 func (f *metricsForm) Release() {
 	f.Restart()
 	f.points.Release()
@@ -352,10 +352,10 @@ func (f *metricsReaderForm) start(r *MetricsReader) {
 	}
 }
 
-// computed returns the fields of the record that the form computes. Run returns 0 for them.
+// computed returns the fields of the record that the compact form computes. Run returns 0 for them.
 func (f *metricsReaderForm) computed() uint64 { return MetricsFieldPoint }
 
-// Restart discards the state.
+// Restart discards the state of the compact form.
 func (f *metricsReaderForm) Restart() {
 	f.metricsForm.Restart()
 	f.point.Words, f.point.Floats = nil, nil // they belong to a series, whose memory another series may use now

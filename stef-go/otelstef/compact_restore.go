@@ -51,7 +51,7 @@ func (f *metricsReaderForm) mark(s *Metrics, mask uint64) {
 	}
 }
 
-// restoreOther sets a value that is not a number.
+// restoreOther sets the value of a point that is neither an integer nor a double.
 func (f *metricsReaderForm) restoreOther(v *PointValue) bool {
 	v.unmark()
 	switch f.point.Kind {

@@ -39,13 +39,13 @@ func (f *spansForm) begin(fields SpansFields) {
 	f.on = fields.Spans&compactSpans == compactSpans && fields.CompactSpan&compactSpan == compactSpan
 }
 
-// Restart discards the state.
+// Restart discards the state of the compact form.
 func (f *spansForm) Restart() { f.spans.Reset() }
 
-// Held returns the memory of the state.
+// Held returns the memory of the state of the compact form.
 func (f *spansForm) Held() int { return f.spans.Held() }
 
-// Release discards the state and its memory.
+// Release discards the state of the compact form and releases its memory.
 func (f *spansForm) Release() { f.spans.Release() }
 
 // spansWriterForm converts spans to the compact form.
@@ -224,7 +224,7 @@ func (f *spansReaderForm) start(r *SpansReader) {
 	}
 }
 
-// computed returns the fields of the record that the form computes. Run returns 0 for them.
+// computed returns the fields of the record that the compact form computes. Run returns 0 for them.
 func (f *spansReaderForm) computed() uint64 { return SpansFieldSpan }
 
 func (f *spansReaderForm) decode(r *SpansReader) {

@@ -137,7 +137,7 @@ func TestCompactRoundTrip(t *testing.T) {
 	})
 }
 
-// cut stores each Write separately.
+// cut stores the bytes of each Write separately.
 type cut [][]byte
 
 func (c *cut) Write(b []byte) (int, error) {

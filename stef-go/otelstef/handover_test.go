@@ -18,7 +18,7 @@ import (
 // of stef describes. The race detector fails the test if a copy shares a value.
 func TestRecordsForOtherGoroutines(t *testing.T) {
 	const streams, records = 3, 40
-	copies := make(chan *otelstef.Metrics) // unbuffered: the writers work at the same time
+	copies := make(chan *otelstef.Metrics) // unbuffered, so that the writers work at the same time
 	var readers sync.WaitGroup
 	for range streams {
 		var in, out bytes.Buffer

@@ -48,7 +48,7 @@ func idleStreams(tb testing.TB) map[string]func() any {
 	}
 }
 
-// inUse returns the memory that is in use after a collection.
+// inUse returns the memory that is in use after a garbage collection.
 func inUse() uint64 {
 	runtime.GC()
 	runtime.GC() // pools release their contents only at the second collection

@@ -166,7 +166,7 @@ func (f *valueReferences) follow(text *string, body *BodyValue) {
 	}
 }
 
-// find returns the first text with a key.
+// find returns the first text of m with the given key.
 func (f *valueReferences) find(m *BodyMap, key string) *string {
 	for _, p := range m.pairs {
 		if f.left--; f.left < 0 {

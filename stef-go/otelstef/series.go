@@ -97,7 +97,7 @@ func (k *seriesKey) hash() uint64 { return codec.HashPair(k.seriesContainer.hash
 type series struct {
 	compact.Series
 	seriesKey
-	next  *series // series of the record that last followed a record of this series
+	next  *series // series of the record after the last record of this series
 	other *series // the previous value of next
 	// differs has a bit for each pair that differs between the set of this series and
 	// the set of next. Further bits may be set. FullBit means that the differences are

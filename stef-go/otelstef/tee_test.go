@@ -30,7 +30,7 @@ func TestSharedValuesInTwoWriters(t *testing.T) {
 }
 
 func testTwoWriters(t *testing.T, rng *rand.Rand, options []stef.WriterOption) {
-	// Several values are equal, but not the same.
+	// Several values are equal, but have different addresses.
 	var metrics []*otelstef.Metric
 	var resources []*otelstef.Resource
 	var scopes []*otelstef.Scope

@@ -234,7 +234,7 @@ func TestTornTail(t *testing.T) {
 		for cut := ends[last-1] + 1; cut < ends[last]; cut += 1 + (ends[last]-ends[last-1])/50 {
 			f(b[:cut], b[:ends[last-1]], "")
 		}
-		// The content of a frame is not checked.
+		// New does not check the content of a frame.
 		damaged := slices.Clone(b)
 		for i := ends[last-1] + 10; i < ends[last]; i++ {
 			damaged[i] = 0

@@ -268,7 +268,7 @@ func TestLostBeforeFlush(t *testing.T) {
 		dir := t.TempDir()
 		d := &stubDisk{room: plenty}
 		w := openOn(t, Options{Dir: dir, FlushInterval: delay}, d)
-		require.NoError(t, w.Write(func(*otelstef.LogsWriter) error { return nil })) // the headers
+		require.NoError(t, w.Write(func(*otelstef.LogsWriter) error { return nil })) // writes only the headers
 		require.NoError(t, w.Write(func(s *otelstef.LogsWriter) error {
 			lose(dir, d)
 			return putLogs(s, 1, 3)

@@ -84,7 +84,7 @@ type output struct {
 	size    int64
 	// confirmed is the size of the file at its last check after a write.
 	confirmed int64
-	dirty     bool // written since the last sync
+	dirty     bool // the file was written since the last sync
 	// folders have new entries: the file, or new folders. A sync of the file does not sync folders,
 	// so they are synced after the first sync of the file.
 	folders []string

@@ -82,7 +82,7 @@ func (o Options) withDefaults() (Options, error) {
 	setDefault(&o.Prefix, defaultPrefix)
 	for _, part := range []struct{ name, value, not, letters string }{
 		{"Prefix", o.Prefix, "", "letters, digits, '.', '_' and '-'"},
-		{"Signal", o.Signal, "-", "letters, digits, '.' and '_'"}, // '-' separates it in the name
+		{"Signal", o.Signal, "-", "letters, digits, '.' and '_'"}, // '-' separates the signal from the rest of the name
 	} {
 		if part.value == "" || len(part.value) > maxNamePart || strings.ContainsFunc(part.value, notInName) || part.value[0] == '.' ||
 			strings.ContainsAny(part.value, part.not) {

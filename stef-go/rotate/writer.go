@@ -36,7 +36,7 @@ type Writer[S Stream] struct {
 	start   func(dst io.Writer) (S, error)
 	disk    disk
 	done    chan struct{} // closed by Close
-	ended   chan struct{} // closed by the goroutine
+	ended   chan struct{} // closed when the background goroutine ends
 
 	mu       sync.Mutex
 	closed   bool

@@ -72,7 +72,7 @@ func TestRotatesByAge(t *testing.T) {
 	require.NoError(t, writeLogs(w, 4, 5))
 	eventually(t, func() bool { return w.Stats().Finished == 2 })
 	require.Equal(t, upTo(5), readAll(t, dir))
-	require.NoError(t, w.Rotate()) // nothing is active
+	require.NoError(t, w.Rotate()) // no file is active
 	require.Len(t, names(t, dir), 2)
 }
 
@@ -346,7 +346,7 @@ func TestNames(t *testing.T) {
 	require.Equal(t, Name{"my-app", time.Date(2026, 11, 22, 10, 15, 48, 123456789, time.UTC), 1234, 1, "logs", true}, n)
 }
 
-// Functions that are nil are errors, and the writer continues.
+// A nil function is an error, and the writer can still be used.
 func TestNilFunctions(t *testing.T) {
 	dir := t.TempDir()
 	_, err := New[*otelstef.LogsWriter](Options{Dir: dir, Signal: "logs"}, nil)

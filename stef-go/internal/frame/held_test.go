@@ -156,7 +156,7 @@ func TestHeldBuffer(t *testing.T) {
 				return r.Held()
 			}
 			alone := held(5000)
-			for range 8 { // the race detector and the collector may empty the pool
+			for range 8 { // the race detector and the garbage collector may empty the pool
 				require.GreaterOrEqual(t, held(4<<20), 4<<20)
 				require.Less(t, held(5000), alone+16<<10)
 			}

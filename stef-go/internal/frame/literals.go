@@ -19,7 +19,7 @@ import (
 // dictionaries restart: to raw literals if codes save too little, and back if codes would save
 // enough.
 type literals struct {
-	raw   bool // literals are not coded
+	raw   bool // literals get no Huffman code
 	sure  bool // literals stay coded until the dictionaries restart
 	later bool // the first decision was made
 
@@ -56,7 +56,7 @@ const (
 // LevelFastest has raw literals: the other levels are chosen to save bytes.
 func (l *literals) before(flags stef.FrameFlags, level stef.Level, size int) (raw bool) {
 	if flags&stef.RestartDictionaries != 0 {
-		*l = literals{} // the frame sends texts again
+		*l = literals{} // measure again, because the frame sends texts again
 	}
 	if level != stef.LevelFastest || l.raw && size >= codedFrame {
 		*l = literals{sure: true}

@@ -29,7 +29,7 @@ const readStep = 4 << 20
 // Reader reads the headers and frames of one stream.
 type Reader struct {
 	src         *bufio.Reader
-	source      steady // the source of src
+	source      steady // the source that src reads
 	limits      stef.Limits
 	setting     decoderSetting
 	compression stef.Compression
@@ -40,14 +40,14 @@ type Reader struct {
 	input   zstdInput
 	payload []byte
 	coded   []byte
-	kept    []byte // the coded buffer of the last stream, for reuse
+	kept    []byte // the buffer for compressed frames of the last stream, for reuse
 	// headerCoded is the compressed variable header, and headerSize its uncompressed size. The
 	// first frame with data needs both if it continues the zstd frame of the header.
 	headerCoded []byte
 	headerSize  int
 
 	offset int64 // offset of the next byte of the source
-	plain  int64 // bytes of the frames read, decompressed
+	plain  int64 // decompressed bytes of the frames that were read
 	start  int64 // offset of the header or frame being read
 	frame  int
 }
@@ -433,7 +433,8 @@ func zstdError(err error, got, want int) error {
 	return fmt.Errorf("%w: zstd failed after %d of %d bytes: %w", stef.ErrCorrupt, got, want, err)
 }
 
-// room returns dst with capacity for more bytes: at least 1, and at most n unless dst has more.
+// room returns dst with free capacity: at least 1 byte, and at most n bytes unless dst already had
+// free capacity.
 func room(dst []byte, n int) []byte {
 	if cap(dst) > len(dst) {
 		return dst

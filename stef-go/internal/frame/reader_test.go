@@ -30,7 +30,7 @@ func TestFixedHeader(t *testing.T) {
 		require.Equal(t, io.EOF, err)
 	}
 	f(plainHead, stef.None)
-	// A size in a longer form, and a larger size with bytes that are ignored.
+	// A size as a longer varint, and a larger size whose additional bytes are ignored.
 	f("53544546 82 00 00 00", stef.None)
 	f("53544546 82 80 80 80 80 80 80 80 80 00 00 00", stef.None)
 	f("53544546 03 00 00 ff", stef.None)
@@ -147,7 +147,7 @@ func TestCutAtEveryOffset(t *testing.T) {
 		{unhex(t, zstdHead), c.complete(0, "\x00\x00"), c.complete(2, "first"), c.complete(2, "second"), c.complete(2, "third")},
 	} {
 		whole := join(parts...)
-		ends := map[int]int{} // where a stream may end -> its frames
+		ends := map[int]int{} // offset at which a stream may end -> number of data frames before it
 		size := 0
 		for i, p := range parts {
 			if size += len(p); i > 0 {

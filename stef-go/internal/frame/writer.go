@@ -58,7 +58,7 @@ type Writer struct {
 	zstd        *zstd.Encoder  // nil until the first frame with data
 	out         []byte         // headRoom bytes for the head, then the frame being built
 	column      []byte         // a column before compression
-	head        []byte         // the headers of each stream
+	head        []byte         // the headers, the same for each stream
 	shared      []sharedColumn // large columns that share blocks
 	literals    literals
 }

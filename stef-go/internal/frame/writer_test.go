@@ -538,7 +538,7 @@ func TestWriterLevelAuto(t *testing.T) {
 // The first frame of a stream reuses the buffer of an earlier stream with frames of this size, even
 // if append made that buffer larger than the frame.
 func TestWriterBuffer(t *testing.T) {
-	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // the collector empties the pool
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // the garbage collector empties the pool
 	tree := newTree()
 	for _, size := range []int{1000, 2040, 30_000, 60_000, 131_060} {
 		tree.fill(1, strings.Repeat("x", size))

@@ -24,7 +24,7 @@ type encoderSetting struct {
 	window int
 	dict   *config.ZstdDict
 	crc    bool
-	raw    bool // literals are not coded
+	raw    bool // literals get no Huffman code
 }
 
 func (s encoderSetting) pool() *sync.Pool {
@@ -128,8 +128,9 @@ func (s decoderSetting) decoder(r io.Reader) (*zstdDecoder, error) {
 	}
 	// Concurrency 1 makes the decoder synchronous: it reads a block only when its bytes are
 	// needed. A flushed frame ends without a last block, and reading ahead there would fail.
+	// WithDecoderMaxMemory limits the window, too.
 	options := []zstd.DOption{zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
-		zstd.WithDecoderMaxWindow(uint64(s.window)), zstd.WithDecoderMaxMemory(uint64(max(stef.MaxFrameBytes*2, s.window)))} // it limits the window, too
+		zstd.WithDecoderMaxWindow(uint64(s.window)), zstd.WithDecoderMaxMemory(uint64(max(stef.MaxFrameBytes*2, s.window)))}
 	for _, d := range s.dicts {
 		if d != nil {
 			options = append(options, zstd.WithDecoderDictRaw(d.ID, d.Content))

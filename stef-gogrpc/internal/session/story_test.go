@@ -85,7 +85,7 @@ func (s *story) say(format string, args ...any) {
 func (s *story) perform(verb string, words []string) {
 	m := s.machine
 	switch verb {
-	case "session": // streams=2 batches=10 and so on
+	case "session": // settings of the session, such as streams=2 batches=10
 		s.begin(words)
 	case "sleep":
 		s.now = s.now.Add(s.duration(words[0]))
@@ -172,7 +172,7 @@ func (s *story) perform(verb string, words []string) {
 		} else {
 			s.say("ask again in %v", wait)
 		}
-	case "ends": // stream, how
+	case "ends": // stream, kind of end
 		x := s.streams[words[0]]
 		over := Over{SentTo: s.ledgers[x].Sent()}
 		switch words[1] {
