@@ -18,7 +18,7 @@ type agreement struct {
 	compat    schema.Compat     // how the server's schema relates to the client's schema
 	wire      schema.WireSchema // the schema that the client writes
 	dictBytes int
-	window    int // 0: any
+	window    int // 0: any window
 }
 
 // agree decides how a client writes records of root, from the capabilities of the

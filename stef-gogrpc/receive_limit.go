@@ -290,8 +290,8 @@ type messageBytes struct {
 	plain  bool // clear the compressed flag
 }
 
-// receive counts a part of the data. If a message is incomplete after this part, it also counts
-// the cost of the frame. It returns the change of the number of bytes of incomplete messages.
+// receive counts a part of the data. If a message is incomplete after this part, it also counts the
+// cost of the frame. It returns how much the number of bytes of incomplete messages changed.
 func (m *messageBytes) receive(b []byte, cost int64) int64 {
 	before := m.held
 	for len(b) > 0 {

@@ -4,8 +4,9 @@
 package otelstef
 
 // keptMetrics computes the values that the reader has. A stream can be in the compact form and lack
-// some fields or choices of the values on which the state of the form depends. The reader then has
-// initial values in these places, so the writer must also compute the state from initial values.
+// some fields or choices of the values on which the state of the compact form depends. The reader
+// then has initial values in these places, so the writer must also compute the state from initial
+// values.
 //
 // spec: #compact-state
 type keptMetrics struct {

@@ -21,7 +21,7 @@ type logsForm struct {
 	fields compact.LogFields
 }
 
-// heldLog is the fields of the form that are not in CompactLog.
+// heldLog has the fields of the compact form that are not in CompactLog.
 type heldLog struct{ time, observed, ids, trace, known, id uint64 }
 
 const (

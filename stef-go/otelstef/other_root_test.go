@@ -24,7 +24,7 @@ func TestOtherRoot(t *testing.T) {
 		name    string
 		write   func(out io.Writer, options ...stef.WriterOption) (writer, error)
 		read    func(b []byte) error
-		options []stef.WriterOption // of schemas other than the default
+		options []stef.WriterOption // options that select a schema other than the default
 	}
 	header := stef.WithSchemaHeader()
 	kinds := []kind{

@@ -269,7 +269,7 @@ func TestDictSize(t *testing.T) {
 }
 
 func TestAnnouncedSchemas(t *testing.T) {
-	announced := func(stream []byte) bool { return stream[9] != 0 } // the size of the schema
+	announced := func(stream []byte) bool { return stream[9] != 0 } // byte 9 is the size of the schema
 	f := func(root *steftest.Root, want schema.WireSchema, announces bool, options ...stef.WriterOption) {
 		t.Helper()
 		recs := steftest.Records(3, root.Schema, 20, steftest.Shape{})

@@ -245,7 +245,7 @@ func TestTornTail(t *testing.T) {
 		for _, end := range []int64{0, ends[0]} {
 			f(slices.Concat(b[:end], make([]byte, 10<<10)), nil, "the file had no whole frame of records, only zeros, and was removed")
 		}
-		// The first block was lost, or is damaged.
+		// The first block of the file was lost, or is damaged.
 		for _, from := range []int64{0, ends[0]} {
 			lost := slices.Clone(b)
 			copy(lost[from:], []byte{0, 0, 0})

@@ -80,7 +80,7 @@ func New[S Stream](options Options, start func(dst io.Writer) (S, error)) (*Writ
 	return newWriter(options, start, osDisk{})
 }
 
-// discard is a destination that keeps nothing. It is true once something was written.
+// discard is a destination that keeps nothing. It is true after something was written.
 type discard bool
 
 func (d *discard) Write(b []byte) (int, error) {

@@ -267,7 +267,7 @@ func TestFillError(t *testing.T) {
 	require.Equal(t, upTo(4), readAll(t, dir))
 	require.Empty(t, w.Stats().Errors)
 
-	w = open(t, Options{Dir: dir, MaxBytes: 1}) // the records end the file
+	w = open(t, Options{Dir: dir, MaxBytes: 1}) // the records exceed MaxBytes, so they end the file
 	require.Equal(t, errOwn, w.Write(func(s *otelstef.LogsWriter) error {
 		require.NoError(t, putLogs(s, 5, 5))
 		return errOwn

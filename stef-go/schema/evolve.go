@@ -13,7 +13,7 @@ import (
 // ChangeKind is the effect of a schema change on older streams.
 type ChangeKind uint8
 
-// The kinds of a change.
+// The kinds of changes.
 const (
 	// LayoutChange makes readers of the new schema misread older streams or refuse them.
 	LayoutChange ChangeKind = iota
@@ -192,7 +192,7 @@ func RenamedRoot(old, new *Schema) (was, is string) {
 
 // comparison walks two schemas side by side.
 type comparison struct {
-	// compared has the names of the old definitions that were or are being compared.
+	// compared has the names of the old definitions that have been compared, or are being compared.
 	compared     map[string]bool
 	types, dicts renames
 	changes      []*ChangeError

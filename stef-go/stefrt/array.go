@@ -132,8 +132,8 @@ func (a *Array[T]) Clear() {
 	a.n, a.sent, a.node.mask = 0, 0, 0
 }
 
-// BeginEncode clears the marks, records the length as the last written length, and
-// returns it. For generated code.
+// BeginEncode clears the marks, stores the length as the last written length, and returns it. For
+// generated code.
 func (a *Array[T]) BeginEncode() int {
 	a.node.mask = 0
 	a.sent = a.n

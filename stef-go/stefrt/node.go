@@ -222,7 +222,7 @@ func (c *Check) Mark(n *Node, mask uint64) {
 	}
 }
 
-// Saw records the length of a multimap, if it is the longest so far.
+// Saw stores the length of a multimap, if it is the longest so far.
 func (c *Check) Saw(typ string, pairs int) {
 	if pairs > c.Pairs {
 		c.Pairs, c.Multimap = pairs, typ
@@ -294,9 +294,8 @@ func New[T any](init func(v *T, parent *Node, bit uint64)) *T {
 	return v
 }
 
-// SetBytes copies v to dst and reports whether dst differed. If it did, SetBytes first sets a
-// mark of n. Most values are ids of 8 or 16 bytes, for which it calls neither bytes.Equal nor
-// copy.
+// SetBytes copies v to dst and reports whether dst differed. If it did, SetBytes first sets a mark
+// of n. Most values are ids of 8 or 16 bytes: for them, it calls neither bytes.Equal nor copy.
 func SetBytes(dst *[]byte, v []byte, n *Node, bit uint64) bool {
 	old := *dst
 	if len(old) != len(v) {

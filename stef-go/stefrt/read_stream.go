@@ -273,10 +273,10 @@ func RunPresent(s *ReadStream, root *StructDecoder, fields, present, watched uin
 	return int(n)
 }
 
-// run is a run of records that do not change fields.
+// run is a sequence of records that do not change the given fields.
 type run struct {
 	fields uint64
-	end    uint64 // the number of its last record in the stream, counted from 1
+	end    uint64 // the number of the last record of the run in the stream, counted from 1
 }
 
 // Err returns the error that ended the stream. It is nil if the stream ended
@@ -300,7 +300,7 @@ func (s *ReadStream) Close() {
 	}
 }
 
-// BeginRead prepares decoding a record, and reports whether there is one.
+// BeginRead prepares the decoding of a record, and reports whether there is one.
 func BeginRead(s *ReadStream) bool {
 	if s.left == 0 {
 		return s.nextFrame()
@@ -323,7 +323,7 @@ func EndRead(s *ReadStream) bool {
 
 // ReadState is the state of a form of a stream, such as the compact form.
 type ReadState interface {
-	// Restart discards the state.
+	// Restart discards the state of the form.
 	Restart()
 	// Held returns the memory of the state in bytes.
 	Held() int

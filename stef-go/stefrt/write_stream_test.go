@@ -278,7 +278,7 @@ func TestOversizeRecords(t *testing.T) {
 		require.ErrorContains(t, err, "record 2: ")
 		require.ErrorContains(t, err, "a multimap Ints has 1024 pairs, at most 1023")
 	}
-	// Nothing of the record was written, and the writer continues.
+	// No part of the record was written, and the writer continues.
 	ints.SetLen(1)
 	ints.Set(0, 4, 5)
 	require.NoError(t, w.Write())

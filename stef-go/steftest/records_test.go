@@ -19,8 +19,9 @@ import (
 	"github.com/otelstef/stef/stef-go/steftest"
 )
 
-// sights are the features that occurred in values, by location: a field, a choice,
-// presence and absence, the edge cases of a kind.
+// sights are the features that occurred in values. Most keys have the location and the feature: a
+// choice, a length, or whether a field is present. The keys of edge cases, such as "-0", have no
+// location.
 type sights map[string]bool
 
 func (s sights) see(format string, args ...any) { s[fmt.Sprintf(format, args...)] = true }

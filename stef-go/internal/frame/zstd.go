@@ -47,8 +47,9 @@ func (s encoderSetting) encoder(w io.Writer) (*zstd.Encoder, error) {
 		stef.LevelBetter:  zstd.SpeedBetterCompression,
 		stef.LevelBest:    zstd.SpeedBestCompression,
 	}[s.level]
-	// Columns of differences often have bytes that do not repeat in sequences, but are
-	// not equally frequent. Levels below LevelBetter would not compress such bytes.
+	// Columns of differences often have bytes that do not repeat in sequences, but are not equally
+	// frequent. Without WithAllLitEntropyCompression, levels below LevelBetter would not compress
+	// such bytes.
 	options := []zstd.EOption{zstd.WithEncoderLevel(level), zstd.WithAllLitEntropyCompression(!s.raw), zstd.WithNoEntropyCompression(s.raw),
 		zstd.WithWindowSize(s.window), zstd.WithEncoderConcurrency(1), zstd.WithLowerEncoderMem(true), zstd.WithEncoderCRC(s.crc)}
 	if s.dict != nil {
@@ -62,7 +63,7 @@ func (s encoderSetting) release(e *zstd.Encoder) {
 	s.pool().Put(e)
 }
 
-// Decoders are also pooled.
+// Decoders are pooled like encoders, with one pool for each setting.
 var decoderPools sync.Map // decoderSetting -> *sync.Pool
 
 type decoderSetting struct {
@@ -85,8 +86,8 @@ type zstdDecoder struct {
 	window int
 }
 
-// need records the largest window that zstd data needs. first says that data begins with
-// a zstd frame. A frame that does not state its window counts with the largest allowed window.
+// need stores the largest window that zstd data needs. first says that data begins with a zstd
+// frame. A zstd frame that does not state its window counts with the largest allowed window.
 func (d *zstdDecoder) need(data []byte, first bool, limit int) {
 	at := 0
 	if !first {

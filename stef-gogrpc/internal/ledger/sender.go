@@ -66,7 +66,7 @@ func (l *Sender) Send(last uint64, bytes int) error {
 	return nil
 }
 
-// SendUncounted records that a chunk with an unknown number of records was sent.
+// SendUncounted notes that a chunk with an unknown number of records was sent.
 func (l *Sender) SendUncounted() { l.uncounted = true }
 
 // Receive processes a response and returns the new information in it. ok reports
@@ -126,8 +126,8 @@ func (l *Sender) reject(ranges []wire.IDRange) wire.Ranges {
 	return news
 }
 
-// truncateRejected drops the first ranges of bad ids that exceed maxRejected, if at least n ranges
-// exceed it.
+// truncateRejected drops the first ranges of bad ids until maxRejected remain. It drops nothing if
+// these are fewer than n ranges, and no ranges that Answer still needs.
 func (l *Sender) truncateRejected(n int) {
 	over := len(l.rejected) - maxRejected
 	if l.held {

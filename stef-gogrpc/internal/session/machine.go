@@ -136,9 +136,9 @@ func (m *Machine) Opened(s, previous *Stream, now time.Time, out *Decisions) (re
 	return regular, m.forced
 }
 
-// OpenFailed records a failed attempt to open a stream, and returns the number of live streams.
-// refusal is nil if waiting may help. If refusal is set, batches do not wait while there is no
-// live stream (see also refusedEmpty).
+// OpenFailed notes a failed attempt to open a stream, and returns the number of live streams.
+// refusal is nil if waiting may help. If refusal is set, batches do not wait while there is no live
+// stream (see also refusedEmpty).
 func (m *Machine) OpenFailed(refusal *Fault, now time.Time, out *Decisions) (live int) {
 	m.refused = nil
 	switch {
@@ -154,7 +154,7 @@ func (m *Machine) OpenFailed(refusal *Fault, now time.Time, out *Decisions) (liv
 	return m.live
 }
 
-// refusedEmpty records that the peer refused a stream without records: the reason concerns all
+// refusedEmpty notes that the peer refused a stream without records: the reason concerns all
 // batches. If batches are returned for this reason, callers drop them. Therefore the first such
 // stream is only replaced: perhaps only one of several servers behind a load balancer is bad.
 func (m *Machine) refusedEmpty(f *Fault, now time.Time) {
@@ -163,8 +163,8 @@ func (m *Machine) refusedEmpty(f *Fault, now time.Time) {
 	}
 }
 
-// notRefused records that the peer answered batches, or ended a stream for a reason that does
-// not concern the data: batches wait for a stream again.
+// notRefused notes that the peer answered batches, or ended a stream for a reason that does not
+// concern the data: batches wait for a stream again.
 func (m *Machine) notRefused() {
 	m.empty = 0
 	if m.refused != nil && m.refused.Class == Refused {

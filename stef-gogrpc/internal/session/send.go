@@ -47,7 +47,7 @@ type Encoding struct {
 	Miscounted bool
 }
 
-// Encoded records that a batch was encoded, or could not be encoded.
+// Encoded notes that a batch was encoded, or could not be encoded.
 func (m *Machine) Encoded(s *Stream, b *Batch, e Encoding, now time.Time, out *Decisions) {
 	sent := e.SentTo > s.last
 	s.flushedTo = e.SentTo
@@ -191,7 +191,7 @@ func (m *Machine) waitingCallers() (n int) {
 	return n
 }
 
-// Flushed records that the frame of a stream has ended, or could not be ended.
+// Flushed notes that the frame of a stream has ended, or could not be ended.
 func (m *Machine) Flushed(s *Stream, e Encoding, now time.Time, out *Decisions) {
 	s.dirty, s.full = time.Time{}, false
 	switch {
