@@ -20,8 +20,8 @@ type Text = codec.Text
 
 func (d *TextDict) dict() *codec.StringDict { return (*codec.StringDict)(d) }
 
-// Ref returns the reference to v, or 0 if v is not in the dictionary. Two texts are
-// equal if they have the same reference to one dictionary.
+// Ref returns the reference to v, or 0 if v is not in the dictionary. Two texts are equal if they
+// have the same reference in the same dictionary.
 func (d *TextDict) Ref(v string) TextRef { return d.dict().Ref(v) }
 
 // Holds reports whether ref is a valid reference to an entry of d.

@@ -145,7 +145,7 @@ func TestRecordsToPlainServer(t *testing.T) {
 					chunks++
 					messages += parts
 					if chunks <= 2 {
-						return nil // headers
+						return nil // the first two chunks are the headers
 					}
 					return stream.SendMsg(ackOf(uint64(chunks-2) * size))
 				})

@@ -66,8 +66,8 @@ type frameText struct {
 	columns map[string]string
 }
 
-// stream returns a stream of these frames, which announces all fields of the root, and the
-// offsets of the frames.
+// stream returns a stream of the frames, and their offsets. The stream announces all fields of the
+// root.
 func (k kind) stream(t testing.TB, frames ...frameText) (b []byte, offsets []int64) {
 	t.Helper()
 	wire, err := schema.WireOf(k.root).AppendBinary(nil)

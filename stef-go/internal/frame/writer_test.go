@@ -40,8 +40,8 @@ func config(t testing.TB, options ...stef.WriterOption) *conf.Writer {
 	return &c
 }
 
-// tree is a root of bytes with a column of floats below it, so that blocks of
-// both kinds are written.
+// tree is a root column of bytes with a column of floats below it, so that frames contain both
+// kinds of data.
 type tree struct {
 	column.WriteTree
 	root   codec.Headers
