@@ -17,8 +17,8 @@ import (
 
 var update = flag.Bool("update", false, "write the figures of the report into the sentences of the pages that have others")
 
-// words is a text value, such as a list of sets with their figures. It must not contain
-// the words that follow it in the sentence.
+// words is a value of a sentence that is text, not a figure: for example a list of sets with their
+// figures. It must not contain the words that follow the value in the sentence.
 type words string
 
 // failer is the part of testing.TB that a page needs.
@@ -27,7 +27,8 @@ type failer interface {
 	Errorf(format string, args ...any)
 }
 
-// page is a document whose sentences are compared with the results. It may have several files.
+// page is a document whose sentences are compared with the measured results. It may have several
+// files.
 type page struct {
 	file, text string   // text has a line with the name of a file, see border, before each file after the first
 	read       string   // the text before changes
@@ -85,7 +86,8 @@ var (
 // literal returns a pattern for text in which any white space may be a line break.
 func literal(text string) string { return blank.ReplaceAllString(regexp.QuoteMeta(text), `\s+`) }
 
-// anyFigure returns a pattern for a value, in which each figure may be replaced by any other.
+// anyFigure returns a pattern that matches the text of a value, and the same text with other
+// figures.
 func anyFigure(value string) string {
 	var b strings.Builder
 	at := 0
@@ -96,8 +98,8 @@ func anyFigure(value string) string {
 	return b.String() + literal(value[at:])
 }
 
-// form returns a pattern that matches the sentence whatever its figures are. The pattern has
-// one group for each value. form also returns the values as they are formatted in the sentence.
+// form returns a pattern that matches the sentence with any figures. The pattern has one group for
+// each value. form also returns the values as they are formatted in the sentence.
 func form(sentence string, values []any) (*regexp.Regexp, []string) {
 	var expr strings.Builder
 	var wanted []string
@@ -131,8 +133,9 @@ func (p *page) place(at int) string {
 	return fmt.Sprintf("%s:%d", file, 1+strings.Count(text, "\n"))
 }
 
-// says checks that the page has a sentence with these values. If the page has other figures, the
-// error shows both sentences; with -update the figures of the page are replaced.
+// says checks that the page has a sentence with these values. If the sentence of the page has other
+// figures, the error shows both sentences. With -update, says replaces the figures of the page
+// instead.
 func (p *page) says(t failer, sentence string, values ...any) {
 	t.Helper()
 	p.compare(t, *update, sentence, values...)

@@ -18,9 +18,9 @@ import (
 	"github.com/otelstef/stef/benchmarks/study"
 )
 
-// BenchmarkGuard is the benchmark that make guard compares: the operations of STEF in the
-// batches that the programs sent, and the bytes of the stream. OTLP shows the state of
-// the machine: its code is the same on both sides unless pdata changed.
+// BenchmarkGuard is compared by make guard. It measures the operations of STEF on the batches that
+// the recorded programs sent, and the bytes of the stream. The figures of OTLP show the state of
+// the machine: the code of OTLP is the same on both sides unless pdata changed.
 func BenchmarkGuard(b *testing.B) {
 	for _, ref := range dataset.FirstOf(dataset.Refs(b)) {
 		set := ref.Load(b)
@@ -97,7 +97,7 @@ func BenchmarkGuardPair(b *testing.B) {
 					cost := pair.Pass(b, v, pair.Steady, ref.Signal, batches)
 					cpu, wire = append(cpu, cost.PerItem()), append(wire, cost.WirePerItem())
 				}
-				b.ReportMetric(0, "ns/op") // the time includes the first half of the stream
+				b.ReportMetric(0, "ns/op") // prints no time: it would include the first half of the stream
 				b.ReportMetric(measure.Median(cpu), "cpu-ns/item")
 				b.ReportMetric(measure.Median(wire), "wire-B/item")
 			})

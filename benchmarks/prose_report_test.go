@@ -23,21 +23,21 @@ import (
 var elsewhere = []string{
 	"the writer of a stream keeps 1.7 MiB at level `fastest`, 2.7 MiB at `default` (metrics: from the first large frame on) and 35.5 MiB at `best`; the reader keeps 1.5 MiB",   // a benchmark that docs/compact-form.md names
 	"1.00 to 1.11 times the bytes in steady streams, and 0.93 to 1.07 times in first batches", "templates cost up to 8 % of the bytes on one recording and save 7 % on another", // printed by BenchmarkPair -compare templates=off
-	"0.77 times the bytes with exemplars in a steady stream, and 0.26 without", // by a user
+	"0.77 times the bytes with exemplars in a steady stream, and 0.26 without", // measured by a user
 	"1.44 to 2.86 times the bytes of `otlp_proto`",                             // the README of the extension
 	"so that the producer compresses: [0.83 to 1.04 times]",
 	"0.22 to 1.09 times over all measured sizes",
 	"and both ends together [0.68 to 1.06 times]", "the sum of both ends at [0.68 to 1.06 times OTLP's]", "and [0.68 to 1.06 times](collectors.md) the CPU of both ends", "batches in the queue of the exporter, as we advise ([figures](collectors.md)) | 0.36 to 0.37, 0.58 and 0.57 times | 0.92 to 1.03, 0.68 to 0.93 and 0.91 to 1.06 times |", "(all Apache-2.0), cloudtrail", "| run | metrics | traces | logs |", // three runs of make rivals
 	"an agent had [1.01 to 1.06 times]",                                // the README of the exporter
 	"the recordings, long and short, have 1.12 to 2.4 times the bytes", // docs/threat-model.md
-	"Ordered metrics had 0.96 times the bytes of sorted ones. As one batch, the sender took 0.83 times OTLP's CPU for ordered metrics, and 1.26 times for sorted ones.", // by a reader
+	"Ordered metrics had 0.96 times the bytes of sorted ones. As one batch, the sender took 0.83 times OTLP's CPU for ordered metrics, and 1.26 times for sorted ones.", // measured by a reader
 	"compression took 3.3 and 4.6 times as long.", "Logs had 0.92 times the bytes of one zstd context.", "In the full form, these logs had 0.96 times",
 	"a request of the program | 0.228 | 0.458 | 0.462 |", // printed by stef convert
 	"10 to 34 items on average | 0.17 | 0.37 | 0.36 |",   // printed by make demo
 	"as above | 0.14 | 0.34 | 0.33 |",
 	"a request of the program | 0.23 to 0.24 | 0.44 to 0.45 | 0.45 to 0.46 |", // the README of the exporter
 	"about five batches in all | 0.49 to 0.65 | 0.59 to 0.62 | 0.66 to 0.74 |",
-	"had 1.74 (metrics) and 1.09 (logs) in the worst set on another EPYC", // by a reader
+	"had 1.74 (metrics) and 1.09 (logs) in the worst set on another EPYC", // measured by a reader
 	"OTLP took 0.27 to 0.65 times as long, and the sender's conversion in a steady stream 2.79, 2.57 and 1.69 times OTLP's CPU; with zstd 0.66, 0.87 and 1.02 times", // a run of the part ages
 	"The command took 54 s for the three recordings of node on an idle machine", "those of one STEF stream at 0.02 and 2 ms [vary](transport.md): ten runs had 1,644 and 1,651 batches/s", "Pair has 0.40, 0.55 and 0.48 times the bytes of OTLP, and [whole Collectors](collectors.md) 0.36, 0.57 and 0.56",
 	"In an earlier run, ratios of CPU differed by up to 0.21, and those of `best` by up to 0.75. The highest ratio of `best` was then 3.6.",
@@ -52,22 +52,22 @@ var elsewhere = []string{
 	"Pair saves 2.0 µs an item on the Xeon",
 	"Pair has 2.3 µs for OTLP and 1.0 for STEF",
 	"73.5 and 107.7 an item in one case",
-	"| command | batches | level of zstd | bytes, STEF / OTLP |", // by a reader
+	"| command | batches | level of zstd | bytes, STEF / OTLP |", // measured by a reader
 	"metrics of another user had 0.92 times (2026-11-26)",
 	"The rows of STEF at 0.02 and 2 ms vary", // the names of rows
 	"240 batches in 0.1 to 0.3 s",
 	"| round trip | way | batches/s | batches/CPU s |",                                  // BenchmarkTransport
-	"0.88 to 1.32 times their bytes in Parquet, sorted, and 0.85 to 2.5 times in Arrow", // with tables that are no longer in the code
+	"0.88 to 1.32 times their bytes in Parquet, sorted, and 0.85 to 2.5 times in Arrow", // measured beside an earlier schema of the tables, which is no longer in the code
 	"Bars are cut at 1.6",
 	"Differences below 0.1 in *both* and 0.2 in *protocol alone* are noise",
 	"a user had 0.98 for metrics, and 0.82 for logs with a spread of 19 %",
-	"had 2.15, 2.24 and 2.72 times the speed of OTLP in three runs", // by a reader
+	"had 2.15, 2.24 and 2.72 times the speed of OTLP in three runs", // measured by a reader
 	"such ratios were 0.95 to 1.13 on a machine with other work",    // printed by BenchmarkPair
 	"a user had 1.23 with a spread of 18.5 % in three rounds. So differences of speed below 0.15",
 	"and 0.92 times in a run of a user",
 	"`fastest` costs 3 to 8 % of the bytes (single recordings: 1.7 to 10 %)",                                                                                                                                                                                                                                                                                                                                                                      // -bench Levels
-	"had 0.69 times the bytes in a steady stream and 0.71 times in natural batches",                                                                                                                                                                                                                                                                                                                                                               // by a reader
-	"a user's ordered metrics had 0.94 times the bytes of sorted ones there, and 1.13 times in natural batches",                                                                                                                                                                                                                                                                                                                                   // by a reader
+	"had 0.69 times the bytes in a steady stream and 0.71 times in natural batches",                                                                                                                                                                                                                                                                                                                                                               // measured by a reader
+	"a user's ordered metrics had 0.94 times the bytes of sorted ones there, and 1.13 times in natural batches",                                                                                                                                                                                                                                                                                                                                   // measured by a reader
 	"0.080, 0.385 and 0.354 times OTLP for the recordings of node (metrics, traces, logs), instead of 0.083, 0.393 and 0.368",                                                                                                                                                                                                                                                                                                                     // printed by stef stat and stef convert
 	"v0.1.1 has 4.4 % fewer bytes than v0.0.9 (hipstershop metrics, sorted) to 1.4 % more",                                                                                                                                                                                                                                                                                                                                                        // a run of the parts size-parts and size-big
 	"| quantity | formula | constant | source |",                                                                                                                                                                                                                                                                                                                                                                                                  // make deployment
@@ -177,7 +177,8 @@ func (b book) marshalled(t *testing.T) {
 	require.InDelta(t, more["python logs"], most(of), 0)
 }
 
-// largeSets returns the least and the most items and megabytes of the large sets.
+// largeSets returns the minimum and the maximum of two sizes of the large sets: items and
+// megabytes.
 func largeSets(t *testing.T) []any {
 	t.Helper()
 	var items, megabytes []float64
@@ -194,8 +195,8 @@ func largeSets(t *testing.T) []any {
 	return []any{fmt.Sprintf("%s (%s)", thousands(least(items)), of(least(items))), fmt.Sprintf("%s items (%s)", thousands(most(items)), of(most(items))), least(megabytes), most(megabytes)}
 }
 
-// larger lists the sets on which a format of STEF needs more bytes than the better mode of the
-// reference implementation.
+// larger lists the sets on which a format of STEF needs more bytes than the reference
+// implementation in its better mode.
 func larger(t *testing.T, name, stef string) words {
 	t.Helper()
 	var sets []string
@@ -295,7 +296,7 @@ func (b book) speed(t *testing.T) {
 	own := func(set, operation string) float64 {
 		return quoted(set, operation, "STEF, reference") / quoted(set, operation, "STEF unsorted, reference")
 	}
-	var senders, receivers []any // of the later version, then ours
+	var senders, receivers []any // first the figures of the later version of the reference, then ours
 	for _, column := range []string{"STEF unsorted, reference", "STEF ordered, here"} {
 		for _, set := range []string{shop, host} {
 			senders = append(senders, quoted(set, study.SerializeFromPdata, column))
@@ -540,14 +541,15 @@ func (b book) studies(t *testing.T) {
 	b.here.says(t, "| gzip | %.2f to %.2f; %.2f to %.2f at the limit of two cores |", least(long), most(long), least(limit), most(limit))
 
 	var stef, otlp []float64
-	for _, name := range []string{"sdk-4", "sdk-6"} { // the simple processor
+	for _, name := range []string{"sdk-4", "sdk-6"} { // the runs with the simple span processor
 		rows := table(t, name)
 		stef = append(stef, rows.where("exporter", "STEF gRPC").one(t, "median")/1e6)
 		otlp = append(otlp, rows.where("exporter", "OTLP gRPC").one(t, "median")/1e6, rows.where("exporter", "OTLP HTTP").one(t, "median")/1e6)
 	}
 	b.here.says(t, "%.2f and %.2f ms a span over gRPC, OTLP %.2f to %.2f", stef[0], stef[1], least(otlp), most(otlp))
 
-	// The first page of the report and this page have the same rules for workers.
+	// The first page of the report (index) must repeat the rules about the round trip of the page
+	// workers.
 	var shared []string
 	for _, rule := range bullets(t, "workers.txt") {
 		if strings.Contains(rule, "round trip") {

@@ -20,7 +20,8 @@ import (
 	"github.com/otelstef/stef/benchmarks/report"
 )
 
-// book is the pages whose sentences cite the report and the lists of runs.
+// book is the pages whose sentences cite the results: the tables of the report, and the tables of
+// single runs.
 type book struct{ here, root, exporter, releasing, deployment, compact *page }
 
 // older is the page of measurements that the report does not repeat.
@@ -28,8 +29,8 @@ const older = "converters.md"
 
 // TestProse compares sentences of these pages, the READMEs and docs with the files in results. A new report that
 // changes a figure fails here: `go test -run TestProse . -update` in this folder writes the new
-// figures into the sentences. Sentences that still fail need other words. A figure of these
-// pages that is neither compared nor in elsewhere fails, too.
+// figures into the sentences. Sentences that still fail need other words. A figure of these pages that is
+// neither compared nor in the list elsewhere fails, too.
 func TestProse(t *testing.T) {
 	b := book{
 		here:       documents(t, slices.DeleteFunc(pageNames(t), func(name string) bool { return name == older })...),
@@ -196,7 +197,8 @@ func beside(t *testing.T, name string) []float64 {
 	return values
 }
 
-// batchesOf returns the sizes of the batches of Pair with the recordings of some signals.
+// batchesOf returns the sizes of the batches that BenchmarkPair makes of the recordings of some
+// signals.
 func batchesOf(t *testing.T, signals ...string) []float64 {
 	t.Helper()
 	var values []float64
@@ -221,7 +223,7 @@ func thousands(v float64) string {
 	return fmt.Sprintf("%d,%03d", n/1000, n%1000)
 }
 
-// known returns the rows that have a value in a column.
+// known returns the rows that have a value in the column.
 func (f figures) known(column string) figures {
 	return slices.DeleteFunc(slices.Clone(f), func(row map[string]string) bool { return row[column] == "" })
 }

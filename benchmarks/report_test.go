@@ -54,7 +54,7 @@ func pageNames(t *testing.T) []string {
 	return names
 }
 
-// writePages writes the pages whose text is not that of the file.
+// writePages writes the pages whose text differs from that of their file.
 func writePages(t *testing.T, pages map[string]string) {
 	t.Helper()
 	for name, old := range texts(t) {
@@ -246,9 +246,9 @@ func isPublished(dir string) bool {
 	return err == nil && err2 == nil && os.SameFile(a, b)
 }
 
-// TestPublishedIsKept checks what protects the published folder: a run of a part of the studies
-// must not write to it. isPublished recognises the folder by each of its names, and isPart
-// recognises such a run.
+// TestPublishedIsKept checks what protects the published folder: a run of only some studies must
+// not write to it. isPublished recognises the folder by each of its names, and isPart recognises
+// such a run.
 func TestPublishedIsKept(t *testing.T) {
 	absolute, err := filepath.Abs(published)
 	require.NoError(t, err)

@@ -48,8 +48,8 @@ func Join(batches ...otlpfile.Batch) otlpfile.Batch {
 // MoveAll moves the content of src to the end of dst.
 func MoveAll(dst, src otlpfile.Batch) { anysignal.Of(src.Signal).MoveTo(src, dst) }
 
-// Units returns the size of a batch in metrics, spans or log records. It counts metrics and not
-// points, as the published measurements do, so that the tables can be compared.
+// Units returns the size of a batch in metrics, spans or log records. It counts metrics, not
+// points: the tables of other publications do so, and ours are compared with them.
 func Units(b otlpfile.Batch) int {
 	if b.Signal == otlpfile.Metrics {
 		return b.Metrics.MetricCount()

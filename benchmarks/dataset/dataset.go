@@ -92,7 +92,7 @@ func Large(tb testing.TB) []Ref {
 	return refs
 }
 
-// setName is the name of a set in a file such as shop-otelmetrics.zst or
+// setName returns the name of the set in a file: shop for shop-otelmetrics.zst, mine for
 // mine.parts.zst.
 func setName(path string) string {
 	name, _, _ := strings.Cut(strings.TrimSuffix(filepath.Base(path), ".zst"), "-otel")
@@ -246,7 +246,8 @@ func named(refs []Ref) string {
 	return strings.Join(parts, "; ")
 }
 
-// Counts is a short form of Line. Use it near a table of the sets.
+// Counts returns the numbers of sets by source, without their titles. Use it instead of Line near a
+// table that lists the sets.
 func Counts(refs []Ref) string {
 	recorded, own := 0, 0
 	for _, r := range refs {
@@ -317,7 +318,7 @@ func Main(m *testing.M) int {
 }
 
 // line returns the first line of the output of every benchmark: the sets that -bench selects.
-// If -bench selects all sets or no set, it returns the result of Line.
+// If -bench selects all sets or no set, the result is that of Line.
 func (c choice) line(refs []Ref) string {
 	chosen := c.of(refs)
 	if len(chosen) == 0 || len(chosen) == len(refs) {

@@ -41,8 +41,8 @@ func cut(signal otlpfile.Signal, parts []otlpfile.Batch, n int, points bool) []o
 	return c.batches
 }
 
-// Head returns the beginning of the set: about n metrics, spans or log records
-// in the same parts. The last part may be cut.
+// Head returns the beginning of the set: its first parts, up to about n metrics, spans or log
+// records. The last part may be cut.
 func (s *Set) Head(n int) *Set { return s.head(n, Units, false) }
 
 // HeadItems is like Head, but counts data points of metrics.
@@ -71,8 +71,8 @@ type cutter struct {
 	count   int // number of items in the last batch
 }
 
-// take reserves space in the last batch for at most wanted items. It reports for how many, and
-// whether they begin a batch.
+// take reserves space in the last batch for at most wanted items. It returns the number of reserved
+// items, and whether they begin a new batch.
 func (c *cutter) take(wanted int) (n int, fresh bool) {
 	if len(c.batches) == 0 || c.count == c.most {
 		c.batches = append(c.batches, New(c.signal))

@@ -15,21 +15,22 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Compression is the compression of messages. Own is the compression of the format itself. All
-// formats use the same library for each other compression.
+// Compression is the compression of messages. Own is the compression that is part of a format. For
+// each of the other compressions, all formats use the same library.
 type Compression string
 
 // None, Gzip and Zstd are the compressions of gRPC and HTTP: each message is compressed
 // separately. ZstdStream keeps one zstd context across messages. Each message ends a block and
 // is preceded by its size. No OTLP transport keeps a context. ZstdStream shows how much of the gain
-// of a streaming format is due to the context. Own is the compression of the format itself.
+// of a streaming format is due to the context. Own is the compression that is part of a format.
 const (
 	None       Compression = "none"
 	Gzip       Compression = "gzip"
 	Zstd       Compression = "zstd"
 	ZstdStream Compression = "zstd-stream"
 	Own        Compression = "own"
-	// Snappy and the other levels of zstd are for the frontier chart.
+	// Snappy and the other levels of zstd are only in the frontier charts, which show bytes against
+	// CPU time.
 	Snappy      Compression = "snappy"
 	ZstdFastest Compression = "zstd-fastest"
 	ZstdBetter  Compression = "zstd-better"
@@ -50,9 +51,9 @@ func Compressions(f Format) []Compression {
 	return all
 }
 
-// BestZstd returns the zstd variant that suits a format best: the zstd of the
-// format itself if it has one. Messages of Arrow and Otel Arrow are compressed as a whole,
-// because their many small buffers compress better together.
+// BestZstd returns the zstd variant that suits a format best: Own if zstd is part of the format.
+// Messages of Arrow and Otel Arrow are compressed as a whole, because their many small buffers
+// compress better together.
 func BestZstd(f Format) Compression {
 	switch f.(type) {
 	case arrowFormat, otelArrow:

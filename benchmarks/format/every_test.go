@@ -72,8 +72,8 @@ func withoutSigns(batches []otlpfile.Batch) []otlpfile.Batch {
 	return all
 }
 
-// TestDrops checks that the right formats lose each of some unusual values, and that
-// Drops of these formats is not empty.
+// TestDrops checks which formats lose some unusual values. Drops of a format that loses a value
+// must not be empty.
 func TestDrops(t *testing.T) {
 	f := func(b otlpfile.Batch, losers ...string) {
 		t.Helper()

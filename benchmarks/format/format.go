@@ -76,8 +76,8 @@ func All() []Format {
 	return []Format{OTLP(), OTLPJSON(), STEF(Ordered), STEF(Sorted), STEFFull(Sorted), Parquet(Ordered), Parquet(Sorted), Arrow()}
 }
 
-// For returns All and Otel Arrow, and the reference implementation of STEF if it supports
-// the signal.
+// For returns the formats of All and Otel Arrow. If the reference implementation of STEF supports
+// the signal, For returns it, too.
 func For(signal otlpfile.Signal) []Format {
 	all := append(All(), OtelArrow())
 	for _, order := range []Order{Ordered, Sorted} {
@@ -115,7 +115,8 @@ func Find(name string) Format {
 	return nil
 }
 
-// has reports whether Drops(signal) includes losses in items of the signal of.
+// has reports whether Drops(signal) must list the losses of the signal named of: signal is this
+// signal, or SignalUnknown, which stands for all signals.
 func has(signal, of otlpfile.Signal) bool {
 	return signal == of || signal == otlpfile.SignalUnknown
 }

@@ -39,7 +39,7 @@ func (otelArrow) Drops(signal otlpfile.Signal) string {
 }
 func (otelArrow) Stateful() bool { return true }
 
-// Counted marks a format whose content is compared by the number of items.
+// Counted marks a format for Check: Check compares only the number of items, not their content.
 func (otelArrow) Counted() {}
 
 func (otelArrow) NewEncoder(_ otlpfile.Signal, own bool) (Encoder, error) {

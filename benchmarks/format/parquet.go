@@ -13,8 +13,8 @@ import (
 	"github.com/otelstef/stef/lake"
 )
 
-// Parquet is a file for each batch, in the wide schema of package lake, which stef convert also
-// writes.
+// Parquet writes one file for each batch, in the wide schema of package lake. stef convert writes
+// the same schema.
 func Parquet(order Order) Format { return parquetFormat{order} }
 
 type parquetFormat struct{ order Order }

@@ -46,7 +46,7 @@ func (reference) Drops(signal otlpfile.Signal) string {
 }
 func (reference) Stateful() bool { return true }
 
-// Counted marks a format whose content is compared by the number of items.
+// Counted marks a format for Check: Check compares only the number of items, not their content.
 func (reference) Counted() {}
 
 // Carries reports whether the reference implementation supports the signal.

@@ -34,8 +34,7 @@ func STEFAt(order Order, level stef.Level, templates stefpdata.Templates) Format
 	return stefFormat{order: order, compact: true, writer: []stef.WriterOption{stef.WithCompressionLevel(level)}, encoder: []stefpdata.EncoderOption{stefpdata.WithTemplates(templates)}}
 }
 
-// STEFOptimized is STEF with the settings of the exporter for a choice of
-// optimize_for.
+// STEFOptimized is STEF with the settings that the exporter selects for a value of optimize_for.
 func STEFOptimized(of otlpfile.Signal, o stefexporter.Optimization) (Format, error) {
 	c := stefexporter.NewFactory().CreateDefaultConfig().(*stefexporter.Config).Stef
 	o.Apply(&c)

@@ -11,8 +11,8 @@ import (
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
-// metricGroups holds metrics as a program that works with records might: one group for each
-// series, with shared values and the points of the series.
+// metricGroups holds metrics as a program that works with records might hold them: one group for
+// each series. A group has the values that the points of the series share, and the points.
 type metricGroups struct{ groups []*metricGroup }
 
 type metricGroup struct {
@@ -88,8 +88,8 @@ func prepareRecords[R any, P interface {
 	}
 }
 
-// writeSpans is measured, so it is not generic: generic code calls the methods of its type
-// parameters indirectly.
+// writeSpans is timed, so it is not generic: generic code calls the methods of its type parameters
+// indirectly, which is slower.
 func writeSpans(records []*otelstef.Spans, w *otelstef.SpansWriter) error {
 	for _, rec := range records {
 		w.Record().CopyFrom(rec)

@@ -33,13 +33,13 @@ func (c change) delta() float64 {
 	return c.head/c.base - 1
 }
 
-// unlikely is the maximum probability that a difference is chance. There are
-// many figures, so one in twenty would be too high.
+// unlikely is the maximum probability that a difference is chance. With the usual limit of one in
+// twenty, chance alone would make several of the many figures worse.
 const unlikely = 0.01
 
-// tolerance returns the relative deterioration of the median that is accepted for a unit. Bytes
-// of streams and numbers of allocations hardly vary; allocated bytes depend on when pools are
-// emptied.
+// tolerance returns by which share the median of a figure may get worse. The share depends on the
+// unit: bytes of streams and numbers of allocations hardly vary, but allocated bytes depend on when
+// pools are emptied.
 func tolerance(unit string, time float64) float64 {
 	switch unit {
 	case "B/item":
@@ -130,7 +130,7 @@ func print(out io.Writer, base string, changes []change) error {
 	return errWorse
 }
 
-// zero replaces the spread of figures that are all zero, which is NaN, by 0.
+// zero returns 0 instead of NaN, which is the spread if all figures are zero.
 func zero(spread float64) float64 {
 	if math.IsNaN(spread) {
 		return 0

@@ -18,7 +18,7 @@ type side struct {
 	samples               samples
 }
 
-// key is a figure: a benchmark and a unit.
+// key identifies a figure by its benchmark and its unit.
 type key struct{ bench, unit string }
 
 type samples map[key][]float64

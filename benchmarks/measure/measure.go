@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package measure times operations in turns: all operations of a table take turns, round
-// after round, each turn after a garbage collection. Comparisons are ratios of two turns of
-// one round. Other work on the machine affects such a ratio less than it affects a time.
-// It affects both, so publish only figures of an idle machine.
+// after round, each turn after a garbage collection. Comparisons are ratios of two turns of one
+// round. Other work on the machine affects such a ratio less than it affects a time. But it does
+// affect the ratio, so publish only figures of an idle machine.
 //
 //	results, err := measure.Interleave(config, ops)
 //	results[1].Median()          // ns per operation
@@ -65,7 +65,8 @@ func Interleave(c Config, ops []Op) ([]Result, error) {
 	runs := make([]int, len(ops))
 	for i, op := range ops {
 		results[i].Op = op
-		// The first run fills caches and pools. If it is short, a second run is timed instead.
+		// The first run fills caches and pools. If the first run is short, a second run is timed to
+		// estimate how many runs fit in a turn.
 		var took time.Duration
 		for range 2 {
 			turn, err := take(op, 1, clock)

@@ -12,7 +12,7 @@ import (
 func Median(values []float64) float64 { return quantile(values, 0.5) }
 
 // Spread returns half the distance between the quartiles, relative to the
-// median: half of the measured values lie within the quartiles.
+// median: half of the measured values lie between the quartiles.
 func Spread(values []float64) float64 {
 	return (quantile(values, 0.75) - quantile(values, 0.25)) / 2 / Median(values)
 }

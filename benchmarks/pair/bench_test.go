@@ -26,7 +26,8 @@ import (
 	"github.com/otelstef/stef/internal/teltest/canon"
 )
 
-// only selects variants. It is meant for heap profiles, which have no labels.
+// only selects variants by a part of their names. Use it for heap profiles: these have no labels
+// that tell the variants apart.
 var only = flag.String("variants", "", "measure the variants whose names contain this")
 
 var schemaName = flag.String("schema", "", "stef::schema of the exporter: compact (default), full, reference")
@@ -241,7 +242,7 @@ func BenchmarkPair(b *testing.B) {
 				r := results.Of(ref, age)
 				r.Sent(batches)
 				variants := selected(Variants)
-				if age != Repeated { // Repeated is only a bound: it does not show which setting is better
+				if age != Repeated { // Repeated is only an upper bound, which does not show the better setting
 					r.With(others, same)
 					variants = selected(slices.Concat(Variants, others))
 				}
@@ -249,7 +250,7 @@ func BenchmarkPair(b *testing.B) {
 				for b.Loop() {
 					r.Measure(variants, func(v Variant) Cost { return Round(b, v, age, ref.Signal, batches) })
 				}
-				b.ReportMetric(0, "ns/op") // the time covers all variants, and work between rounds
+				b.ReportMetric(0, "ns/op") // prints no time: it would cover all variants, and work between rounds
 				for _, v := range variants {
 					b.ReportMetric(r.median(v, Cost.PerItem), v.Name+"-cpu-ns/item")
 					b.ReportMetric(r.median(v, Cost.WirePerItem), v.Name+"-B/item")

@@ -109,7 +109,8 @@ func (rs *Results) rounds() int {
 	return least
 }
 
-// missing says how many items a small set has, and how long a recording with full batches would last.
+// missing says how many items a small set has. It also estimates how long a recording with enough
+// items for full batches would last.
 func (r *Result) missing() string {
 	const need = minBatches * maxBatch
 	text := fmt.Sprintf("%s (%d of %d items", r.Ref.Title(), r.Items, need)

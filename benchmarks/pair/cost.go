@@ -28,12 +28,12 @@ const (
 	Repeated Age = "repeated (bound)"
 )
 
-// Ages are all ages.
+// Ages lists all ages.
 var Ages = []Age{First, Steady, Repeated}
 
 const (
-	// maxBatch is the maximum number of items of a batch, as in the batch processor.
-	// Small sets have smaller batches, so that each set has at least minBatches batches.
+	// maxBatch is the maximum number of items of a batch, as in the batch processor. Small sets are
+	// split into smaller batches, so that each set has at least minBatches batches.
 	maxBatch   = 8192
 	minBatches = 16
 	// A round ends after roundItems items or roundPasses passes, whichever is reached first.
@@ -48,7 +48,7 @@ func Batches(set *dataset.Set) []otlpfile.Batch {
 	return set.ItemBatches(max(1, min(maxBatch, set.Items/minBatches)))
 }
 
-// Cost has the resources that a pair uses to send items from the exporter to the receiver.
+// Cost has the resources that an exporter and a receiver use together to transfer items.
 type Cost struct {
 	Passes, Items int
 	CPU           time.Duration

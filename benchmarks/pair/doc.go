@@ -9,9 +9,9 @@
 //
 //	go test -run '^$' -bench Pair -benchtime 5x ./pair
 //
-// The variants differ only in protocol and compression. They take turns, round
-// by round; ratios are of turns in the same round, and tables have medians.
-// Each set is measured at three ages of a stream: see Age.
+// The variants differ only in protocol and compression. They take turns, round by round. A ratio
+// compares two turns of the same round, and tables show the medians of the rounds. Each set is
+// measured at three ages of a stream: see Age.
 //
 // The summary has one row for each signal, age and group of sets. Each set has the same
 // weight, whatever its number of items:

@@ -66,7 +66,7 @@ func measureMade(b *testing.B, ref dataset.Ref, batches []otlpfile.Batch) {
 			for b.Loop() {
 				r.Measure(variants, func(v Variant) Cost { return Round(b, v, age, ref.Signal, batches) })
 			}
-			b.ReportMetric(0, "ns/op") // the time covers all variants
+			b.ReportMetric(0, "ns/op") // prints no time: it would cover all variants
 			b.ReportMetric(r.Speed(OTLP), "speed")
 			b.ReportMetric(r.Size(OTLP), "bytes")
 		})
@@ -93,7 +93,7 @@ func BenchmarkAcknowledgement(b *testing.B) {
 				milliseconds := func(share float64) float64 {
 					return float64(times[int(share*float64(len(times)-1))]) / float64(time.Millisecond)
 				}
-				b.ReportMetric(0, "ns/op") // the time depends on the rate only
+				b.ReportMetric(0, "ns/op") // prints no time: it depends on the rate only
 				b.ReportMetric(milliseconds(0.5), "p50-ms")
 				b.ReportMetric(milliseconds(0.99), "p99-ms")
 			})

@@ -41,8 +41,8 @@ type meteredConn struct {
 	meter *wireMeter
 }
 
-// Write counts before it writes, because the answer to the last bytes can arrive before
-// Write returns.
+// Write counts the bytes before it writes them. The answer to the last bytes can arrive, and the
+// counters can be read, before Write returns.
 func (c *meteredConn) Write(p []byte) (int, error) {
 	c.meter.sent.Add(int64(len(p)))
 	return c.TCPConn.Write(p)

@@ -92,7 +92,8 @@ func (s settings) with(other settings) settings {
 	return s
 }
 
-// each returns settings with a single field for every field of s that is set, in order of the flags.
+// each splits s: for every field that is set in s, it returns settings with only this field. The
+// result has the order of the flags.
 func (s settings) each() (list []settings) {
 	for _, f := range fields {
 		if value := *f.value(&s); value != "" {
@@ -125,7 +126,7 @@ func (s settings) without(other settings) settings {
 	return s
 }
 
-// used are the settings with which the encoder of a signal works.
+// used are the settings that take effect in the encoder of a signal.
 type used struct {
 	root      *schema.Struct
 	level     string
@@ -133,8 +134,8 @@ type used struct {
 	templates streamconf.Templates // of logs; empty for other signals
 }
 
-// of returns the settings that the exporter uses for a signal. They can be the same for
-// different s: for example, only logs have templates.
+// of returns the settings that take effect for a signal. Different s can have the same result: for
+// example, only logs have templates.
 func (s settings) of(kind otlpfile.Signal) used {
 	config := stefexporter.NewFactory().CreateDefaultConfig().(*stefexporter.Config).Stef
 	s.apply(&config)
@@ -189,7 +190,8 @@ func parseSettings(text string) (list []settings, err error) {
 var compared []settings
 
 // comparisons returns a variant of STEF for each element of -compare that changes something for
-// a signal. same has a sentence for each other element: it names settings with the same result.
+// a signal. same has a sentence for each element that changes nothing: it names settings with the
+// same effect.
 func comparisons(kind otlpfile.Signal) (variants []Variant, same []string) {
 	known := map[used]string{base.of(kind): baseName()}
 	for _, s := range compared {

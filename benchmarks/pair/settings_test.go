@@ -37,7 +37,7 @@ func TestParseSettings(t *testing.T) {
 	f("-compare: mode=ordered is there twice", "mode=ordered,mode=ordered")
 }
 
-// TestIdle checks which flags are said to change nothing.
+// TestIdle checks which flags change nothing for a signal, according to idle.
 func TestIdle(t *testing.T) {
 	defer func(s settings) { base = s }(base)
 	f := func(s settings, kind otlpfile.Signal, want ...string) {

@@ -28,10 +28,11 @@ type Result struct {
 	Items  int // items of all batches
 	Rounds map[Variant][]Cost
 	// Compared has variants with other settings of STEF, measured in the same rounds. Same says
-	// which elements of -compare were not measured, because they have the result of other settings.
+	// which elements of -compare were not measured, because they have the same effect as other
+	// settings.
 	Compared []Variant
 	Same     []string
-	// Time is from the earliest to the latest time of the items.
+	// Time is the time from the earliest to the latest item.
 	Time time.Duration
 }
 
@@ -166,7 +167,7 @@ func (rs *Results) Table() *report.Table {
 	return t
 }
 
-// groups says which sets have a summary together.
+// groups says which sets share a row of the summary.
 var groups = []struct {
 	name string
 	has  func(dataset.Ref) bool
@@ -235,7 +236,8 @@ func (rs *Results) Summary() *report.Table {
 	return t
 }
 
-// Single reports whether each row of the summary is of one set, so that the summary only repeats the table.
+// Single reports whether each row of the summary covers only one set. Such a summary only repeats the
+// table.
 func (rs *Results) Single() bool {
 	of := map[string]int{}
 	for _, r := range rs.all {
@@ -249,7 +251,7 @@ func (rs *Results) Single() bool {
 	return true
 }
 
-// Noise says what the spread does not cover.
+// Noise warns that two runs can differ by more than the spread within one run.
 const Noise = "spread is within this run: another run may differ by more, even with the same settings. Compare settings in one run, with -compare, and by their bytes first: these hardly change from run to run, except on a machine so busy that frames end by time. " +
 	"Even there, on a shared machine, differences of speed below 0.15 are noise, and those that are not above twice the spread, a percentage of the ratio, may be (-compare calls both \"unclear\"). Confirm the others in a second run."
 

@@ -116,7 +116,8 @@ func TestWarnings(t *testing.T) {
 		"These sets are too small for 16 full batches (8192 items, as from a batch processor), so their batches are smaller, and first batches cost more. How long a recording with full batches takes is estimated from the times of the items: mine logs (8191 of 131072 items in 10 minutes; all in about 3 hours), mine traces (131071 of 131072 items).",
 		"These have fewer items than one full batch, so their figures are of few items; record longer: mine logs.",
 	}, rs.Warnings())
-	// The ratios are 3, 2 and 1.5: half of the distance is 0.75, more than a quarter of 2.
+	// The ratios are 3, 2 and 1.5. Half of the distance between 3 and 1.5 is 0.75, which is more
+	// than a quarter of the median 2.
 	add(traces, Steady, 8192, 4, 6, 8)
 	require.Len(t, rs.Warnings(), 3)
 	require.Contains(t, rs.Warnings()[2], "differ by more than 25 % (column spread): the machine is busy, or the set is small. Repeat with more rounds, -benchtime 10x: mine traces steady.")

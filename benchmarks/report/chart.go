@@ -29,7 +29,7 @@ type Chart struct {
 	// Labels are the groups of bars; each series has a Y for each group.
 	Labels []string
 	Series []Series
-	// Base names the line at 1, for bars that are ratios.
+	// Base is the name of the line at 1. It is for bars that show ratios.
 	Base string
 	// Clip is the height at which taller bars are cut. A cut bar shows its value, and the axis
 	// mentions the cut. 0 cuts no bars. A missing or NaN value is shown as "n/a".
@@ -66,7 +66,7 @@ const (
 	// namedHeight is the height of charts with names at their points.
 	namedHeight = 20 * vg.Centimeter
 	margin      = 12 // points
-	// chartDots is the resolution of pictures: they are 1,204 pixels wide.
+	// chartDots is the resolution of pictures in dots per inch: pictures are 1,204 pixels wide.
 	chartDots = 90
 )
 

@@ -43,7 +43,7 @@ const (
 	legendTop   = 10
 )
 
-// draw draws the rows, each in the middle, and returns their height.
+// draw draws the rows, each centred, and returns their total height.
 func (l *legend) draw(c draw.Canvas) vg.Length {
 	width := func(e legendEntry) vg.Length { return legendThumb + 4 + l.style.Width(e.name) }
 	y := c.Max.Y

@@ -244,8 +244,8 @@ func (r *Report) html(p *Page) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// Width estimates the width of the table on a page, in pixels, and errs on the large side. A
-// window of 1,300 pixels has space for a table of 1,268 pixels.
+// Width estimates the width of the table on a page, in pixels. The estimate is rather too large
+// than too small. A window of 1,300 pixels has space for a table of 1,268 pixels.
 func (t *Table) Width() int {
 	const character, padding, narrow = 9, 14, 128 // page.html.tmpl has the font and the paddings
 	width := 0

@@ -11,8 +11,8 @@ import (
 )
 
 // families are the formats with the colour that each has in every chart. A series has the
-// colour of the first family whose name is a prefix of its own name. Most colours are Okabe
-// and Ito's, which people with any colour vision can distinguish.
+// colour of the first family whose name is a prefix of its own name. Most colours are from the
+// palette of Okabe and Ito, which people with any colour vision can distinguish.
 var families = []struct {
 	name   string
 	colour color.RGBA
@@ -28,7 +28,8 @@ var families = []struct {
 	{"Parquet", color.RGBA{0x80, 0x80, 0x80, 0xff}},
 }
 
-// others are the colours of series that are not formats, in order.
+// others are the colours of series that are not formats: the first such series has the first
+// colour.
 var others = []color.RGBA{
 	{0x00, 0x72, 0xb2, 0xff}, {0xd5, 0x5e, 0x00, 0xff}, {0x00, 0x9e, 0x73, 0xff}, {0xcc, 0x79, 0xa7, 0xff},
 	{0xe6, 0x9f, 0x00, 0xff}, {0x56, 0xb4, 0xe9, 0xff}, {0x00, 0x00, 0x00, 0xff}, {0xf0, 0xe4, 0x42, 0xff},

@@ -91,7 +91,7 @@ type sample struct {
 }
 
 // sample reads the metrics of the Collector each second until ctx ends. It stores a sample after
-// each r.every.
+// each interval r.every.
 func (r *result) sample(ctx context.Context, url string, pid int, to *sink) {
 	begin := time.Now()
 	ticker := time.NewTicker(time.Second)

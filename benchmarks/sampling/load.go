@@ -14,7 +14,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 )
 
-// spansOf is the number of spans of a trace: the services of the trace send spansPerService each.
+// spansOf is the number of spans of a trace: each service of the trace sends spansPerService spans.
 const (
 	servicesPerTrace = 5
 	spansPerService  = 4

@@ -16,7 +16,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if len(os.Args) == 3 && os.Args[1] == "-collector" { // as measure starts it
+	if len(os.Args) == 3 && os.Args[1] == "-collector" { // measure starts this program again as the Collector
 		if err := runCollector(os.Args[2]); err != nil {
 			panic(err)
 		}

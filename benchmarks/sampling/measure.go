@@ -124,7 +124,7 @@ func measure(ctx context.Context, s scenario) (*result, error) {
 	r := &result{scenario: s}
 	sampling, stopSampling := context.WithCancel(ctx)
 	var sampler sync.WaitGroup
-	idle, err := cpuTime(command.Process.Pid) // CPU time of the start
+	idle, err := cpuTime(command.Process.Pid) // the CPU time that the start has used
 	if err != nil {
 		stopSampling()
 		return nil, err
@@ -322,8 +322,8 @@ func startSink(ctx context.Context, to *sink) (address string, stop func(), err 
 	return address, func() { _ = part.Shutdown(ctx) }, part.Start(ctx, componenttest.NewNopHost())
 }
 
-// startSender starts an exporter without a queue: it returns when the Collector has
-// acknowledged a batch.
+// startSender starts an exporter without a queue, so send returns when the Collector has
+// acknowledged the batch.
 func startSender(ctx context.Context, entry, protocol string) (send func(context.Context, ptrace.Traces) error, stop func(), err error) {
 	f := stefexporter.NewFactory()
 	config := f.CreateDefaultConfig().(*stefexporter.Config)

@@ -31,7 +31,7 @@ const (
 	Repeated Age = "repeated (bound)"
 )
 
-// Ages are all ages.
+// Ages lists all ages.
 var Ages = []Age{First, Steady, Repeated}
 
 // Aged is a format at an age of its stream.
@@ -97,7 +97,7 @@ func (a *Aged) messages(batches []otlpfile.Batch) ([][]byte, error) {
 	return all, nil
 }
 
-// bothEnds makes open set up both ends of a stream.
+// bothEnds is the argument with which open sets up both ends of a stream.
 const bothEnds = ""
 
 // open begins a stream. It sets up only the end that the operation needs. Stateless
@@ -270,7 +270,8 @@ func agesOf(c *Context, t *report.Table, set *dataset.Set, age Age) error {
 				t.Bench = append(t.Bench, benchLines(fmt.Sprintf("Ages/set=%s/signal=%s/age=%s/compression=%s/op=%s/format=%s",
 					set.Name, set.Signal, benchName(string(age)), []string{"none", "zstd"}[p], name, benchName(formats[f].Name())), at(f, p, op))...)
 			}
-			// The default order of the exporter.
+			// best is the index in formats of STEF in the default order of the exporter: sorted, or
+			// ordered for logs.
 			best := 2
 			if set.Signal == otlpfile.Logs {
 				best = 1

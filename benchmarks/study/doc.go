@@ -39,14 +39,14 @@ type Study struct {
 // Page is a page of the report.
 type Page struct {
 	Name, Title string
-	// Data names the measured telemetry if the page does not measure the sets.
+	// Data names the measured telemetry if it is not the sets of the report.
 	Data string
 	// Copied is the command that reproduces the page, if the page is a copy of a
 	// page in docs/studies.
 	Copied string
 }
 
-// The data of pages without sets.
+// Values of Page.Data for pages that measure generated telemetry.
 const (
 	madeUpSpans = "generated batches of spans: 500 with 10 attributes, or 100 with 4"
 	madeUpLogs  = "generated log records of 1,137 bytes on average"
@@ -111,7 +111,7 @@ type Context struct {
 	// has all sets.
 	Sets string
 
-	// Figures are the results that studies store for the guide.
+	// Figures are the results that studies store for the guide, which states rules of thumb.
 	Figures Figures
 
 	name    string

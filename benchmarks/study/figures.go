@@ -24,7 +24,7 @@ type Figures struct {
 	Ages   []AgeFigure
 	// Frontier are the points of all signals.
 	Frontier []FrontierPoint
-	// Rules are sentences that other pages derived from their figures.
+	// Rules are sentences that studies of other pages derived from their figures.
 	Rules []string
 }
 
@@ -95,7 +95,7 @@ func span(values []float64, format func(float64) string) string {
 	return fmt.Sprintf("median %s (from %s to %s over %d sets)", format(measure.Median(values)), format(slices.Min(values)), format(slices.Max(values)), len(values))
 }
 
-// picture is a chart in a page, which is beside the folder of results.
+// picture returns the Markdown that shows a chart in a page. The page is beside the folder results.
 func picture(chart *report.Chart) string {
 	return fmt.Sprintf("\n![%s](results/%s.png)\n", chart.Title, chart.Name)
 }
@@ -103,8 +103,8 @@ func picture(chart *report.Chart) string {
 // shownFormats are the formats in charts and in the tables of the pages.
 var shownFormats = []string{"STEF sorted", "STEF ordered", "STEF full sorted", "STEF reference ordered", "STEF reference sorted", "Otel Arrow", "Arrow IPC", "Parquet sorted"}
 
-// inCharts returns the position of a format, which is equal in all charts. Parquet ordered and
-// Parquet sorted have the same position.
+// inCharts returns the position of a format in charts. A format has the same position in all
+// charts. Parquet ordered and Parquet sorted have the same position.
 func inCharts(name string) int {
 	for i, shown := range shownFormats {
 		if name == shown || strings.HasPrefix(name, "Parquet") && strings.HasPrefix(shown, "Parquet") {

@@ -20,7 +20,8 @@ import (
 	stefpdata "github.com/otelstef/stef/stef-pdata"
 )
 
-// choice is a point of the frontier: a format with its settings.
+// choice is a format with its settings. It is a point of the frontier charts, which show bytes
+// against CPU time.
 type choice struct {
 	family, name string
 	f            format.Format
@@ -77,9 +78,8 @@ func choices(signal otlpfile.Signal) (all []choice, err error) {
 // Optimizations are the choices of the setting optimize_for of the exporter.
 var Optimizations = []stefexporter.Optimization{stefexporter.OptimizeCPU, stefexporter.OptimizeBalanced, stefexporter.OptimizeBytes}
 
-// FrontierPoint has the bytes and the CPU time of both ends for a choice, which is a
-// format with its settings. They are relative to OTLP with zstd, as geometric means over
-// the sets of a signal.
+// FrontierPoint has the bytes, and the CPU time of both ends, for a format with its settings. Both
+// figures are relative to OTLP with zstd, and are geometric means over the sets of a signal.
 type FrontierPoint struct {
 	Signal       otlpfile.Signal
 	Family, Name string

@@ -73,7 +73,7 @@ func heapObjects() float64 {
 	return float64(sample[0].Value.Uint64())
 }
 
-// live returns the heap after two collections.
+// live returns the bytes of the heap objects that remain after two garbage collections.
 func live() float64 {
 	runtime.GC()
 	runtime.GC()

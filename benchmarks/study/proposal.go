@@ -49,7 +49,7 @@ const (
 	quotedReference = "the reference's columns are those of splunk/stef after v0.1.2 with pdata v1.60, measured earlier on a 2-core x86-64 machine with the same data."
 )
 
-// proposal is the counterpart of the tables of the STEF proposal.
+// proposal makes the tables of the STEF proposal again, with the published figures beside ours.
 func proposal(c *Context) (*Outcome, error) {
 	o := &Outcome{}
 	o.add(report.Prose("The proposal measured a prototype for metrics on five sets, of which two are here: hipstershop and hostandcollector. " +

@@ -25,7 +25,7 @@ type Redrawn struct {
 	Blocks map[string]string
 	// Charts are the charts of sizes, by name.
 	Charts map[string]*report.Chart
-	// Latency is the chart of the table latency.
+	// Latency is the chart of the table named latency.
 	Latency *report.Chart
 }
 

@@ -26,7 +26,7 @@ func shapes(c *Context) (*Outcome, error) {
 		report.Column{Name: "OTLP B/item", Format: report.Fixed(1)}, report.Column{Name: "bytes", Format: report.Fixed(2)},
 		report.Column{Name: "to STEF", Format: report.Fixed(2)}, report.Column{Name: "to pdata", Format: report.Fixed(2)})
 	for _, signal := range otlpfile.Signals() {
-		rows := map[dataset.Shape][]any{} // each dimension contains the default shape
+		rows := map[dataset.Shape][]any{} // measured once per shape, because every dimension contains the default shape
 		for _, sweep := range dataset.ShapeSweeps(signal) {
 			for _, shape := range sweep.Shapes {
 				if c.Tiny && shape.Items > 100 {

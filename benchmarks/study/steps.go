@@ -98,8 +98,9 @@ func steps(c *Context) (*Outcome, error) {
 	return o, nil
 }
 
-// faster returns the time of OTLP divided by that of another format. It is NaN if OTLP has nothing
-// to do in the step, or if a time is a difference of measurements that is not above zero.
+// faster returns the time of OTLP divided by the time of another format. It returns NaN if a time
+// is not above zero: OTLP has nothing to do in some steps, and some times are differences of two
+// measurements.
 func faster(otlp, other float64) float64 {
 	if otlp <= 0 || other <= 0 {
 		return math.NaN()
@@ -183,8 +184,8 @@ func outside(f format.Format, messages [][]byte) (compress, decompress func() er
 		}
 		packed = append(packed, append([]byte(nil), out...))
 	}
-	// A stream recognises data that it has seen before, so each run begins a
-	// new stream.
+	// A compressor finds data that it has compressed before in its stream, so each run begins a new
+	// stream.
 	compress = func() error {
 		pack.Begin()
 		for _, m := range messages {

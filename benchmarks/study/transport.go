@@ -27,7 +27,7 @@ func (c *Context) latencies() []time.Duration {
 	return Latencies
 }
 
-// RunFigure is the cost of a way to send: medians over rounds.
+// RunFigure is the cost of sending a load with a configuration: medians over rounds.
 type RunFigure struct {
 	Study string
 	// Load names the batches.
@@ -58,7 +58,7 @@ func (r RunFigure) itemsPerSecond() float64    { return r.PerSecond * float64(r.
 func (r RunFigure) itemsPerCPUSecond() float64 { return r.PerCPUSecond * float64(r.Items) }
 func (r RunFigure) bytesPerItem() float64      { return r.PerBatch / float64(r.Items) }
 
-// way is the name of a way to send, as OTEP 0035 would call it.
+// way names the protocol and the concurrency in the style of OTEP 0035.
 func (r RunFigure) way() string { return way(r.Config) }
 
 func way(c transport.Config) string {
@@ -245,7 +245,7 @@ func transportNotes(more ...string) []string {
 		"zstd and gzip of OTLP are those of gRPC (each message, compressors of the Collector's configgrpc and of grpc-go); zstd of STEF is that of the format, gzip that of gRPC. Batches are sent once each in a run, and a row has at least 5 runs and %v of CPU in all, in at most %d runs; from a round trip of %s on, 3 runs send them in laps for some round trips. Every lap has new ids and later times; changing them is part of the CPU of both protocols.", transport.DefaultWindow>>20, rowCPU, mostRounds, millis(longTrip)))
 }
 
-// latency is the counterpart of appendix B of OTEP 0035.
+// latency repeats the measurement of appendix B of OTEP 0035 with the protocols of today.
 func latency(c *Context) (*Outcome, error) {
 	o := &Outcome{}
 	o.add(report.Prose("OTEP 0035 compared transports that its authors wrote for the purpose. Equal: the shapes of batches (100 spans with 4 attributes, 500 with 10), the round trips, 20 concurrent requests, " +
@@ -301,7 +301,7 @@ func (f *Figures) find(study string, trip time.Duration, items int, p transport.
 	return none(), false
 }
 
-// claimed are the factors that OTEP 0035 printed.
+// claimed are the factors by round trip that OTEP 0035 printed.
 var claimed = map[time.Duration]float64{Latencies[0]: 1.7, Latencies[1]: 2.1, Latencies[2]: 4.9, Latencies[3]: 6.9}
 
 const quotedOTEP = "the columns of OTEP 0035 are its own, of 2019, an i7-7500U and its reference implementations."

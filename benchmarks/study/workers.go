@@ -37,7 +37,7 @@ func (c *Context) plan() sweepPlan {
 	return p
 }
 
-// workers is the counterpart of the worker sweep of the transport tuning study.
+// workers repeats the worker sweep of the transport tuning study of AxoSyslog.
 func workers(c *Context) (*Outcome, error) {
 	p := c.plan()
 	var batches []otlpfile.Batch
@@ -182,7 +182,8 @@ func (c *Context) crossing(p sweepPlan, protocol transport.Protocol, get func(tr
 	return from
 }
 
-// onPlateau reports whether a run counts for the plateau of a protocol.
+// onPlateau reports whether a run counts for the plateau of a protocol: the settings whose
+// throughput is near the best one.
 func (r RunFigure) onPlateau(protocol transport.Protocol) bool {
 	return r.Study == "workers" && r.Protocol == protocol && r.RoundTrip == 0 && r.Compression == transport.None
 }

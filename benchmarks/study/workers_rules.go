@@ -87,7 +87,8 @@ func (c *Context) workersRule(p sweepPlan) string {
 // plateauShare is the minimum throughput of settings on the plateau, relative to the best.
 const plateauShare = 0.9
 
-// noisy reports whether the spread of the best setting hides the edge of a plateau.
+// noisy reports whether the spread of the best setting is too large to tell which settings are on
+// the plateau.
 func (c *Context) noisy() bool {
 	var best RunFigure
 	for _, f := range c.Figures.Runs {

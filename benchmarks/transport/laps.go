@@ -15,17 +15,17 @@ import (
 	"github.com/otelstef/stef/internal/replay"
 )
 
-// lap is a batch and the seed of its ids when a run sends it.
+// lap is a copy of a batch and the seed from which the copy gets new ids each time it is sent.
 type lap struct {
 	batch otlpfile.Batch
 	seed  uint64
 }
 
-// laps returns the source of a run with a time limit. It sends copies of the batches again and
-// again, with new ids and times. The copies are made before the clock starts. Each stream of
-// STEF has its own copies. It sends all its copies before it repeats a copy, so the copy is no
-// longer in the compression window. OTLP requests have no state, so clients share copies. Batches
-// of one lap have the same seed, which keeps the references between them.
+// laps returns the source of a run with a time limit. The run sends copies of the batches again and
+// again, with new ids and times. The copies are made before the clock starts. Each stream of STEF
+// has its own copies. A stream sends all its copies before it repeats a copy. By then, this copy is
+// no longer in the compression window. OTLP requests have no state, so clients share copies.
+// Batches of one lap have the same seed, which keeps the references between them.
 func laps(batches []otlpfile.Batch, c Config) source {
 	length := duration(batches)
 	copies := 1

@@ -116,7 +116,8 @@ func TestAdvice(t *testing.T) {
 		f(cli.ExitUsage, "some.json: it looks like otlp-json, and --schema is for streams: leave --schema out\n", command, "--schema", schema, some)
 		f(cli.ExitUsage, "m.parquet: it looks like parquet, and --schema is for streams: leave --schema out\n", command, "--schema", schema, filepath.Join(dir, "m.parquet"))
 	}
-	// Without --signal, cat of several files prints other signals, too.
+	// The advice is to leave the file out, not to omit --signal: without this flag, cat would print
+	// all signals of all files.
 	for _, other := range []string{path("t.otlp", spans(t)), filepath.Join(dir, "m.parquet")} {
 		f(cli.ExitUsage, "it holds traces, not logs: leave the file out\n", "cat", "--signal", "logs", filepath.Join(dir, "some.stef"), other)
 	}
@@ -124,14 +125,14 @@ func TestAdvice(t *testing.T) {
 	f(cli.ExitUsage, "two.json: it holds metrics and traces, not logs: use --signal metrics or --signal traces\n", "cat", "--signal", "logs", two)
 	f(cli.ExitUsage, "two.json: it holds metrics and traces, not logs: leave the file out\n", "cat", "--signal", "logs", some, two)
 	f(cli.ExitUsage, "some.stef: it holds logs, not traces: leave the file out\n", "cat", "--root", "spans", filepath.Join(dir, "some.stef"), filepath.Join(dir, "some.stef"))
-	// A command has the name of a file as a word of the shell.
+	// The suggested sed command quotes the file name for the shell.
 	f(cli.ExitData, "; sed 2d '"+filepath.Join(dir, `it'\''s one.json`)+"' removes the line", "convert", path("it's one.json", []byte(log+"{x}\n"+log)), out+".stef")
-	// An empty file is left out, and so not in the output twice.
+	// Empty files are left out, so no warning says that an input is named several times.
 	empty, blank := path("e.json", nil), path("blank.json", []byte("\n"))
 	_, stderr = mustRun(t, nil, "convert", empty, empty, blank, blank, some, "--signal", "logs", filepath.Join(dir, "some3.stef"))
 	require.NotContains(t, stderr, "is named")
 	require.Equal(t, 4, strings.Count(stderr, "left out: "))
-	// The endpoint of an empty file need not be there.
+	// replay of an empty file sends nothing, so no program needs to listen at the endpoint.
 	_, stderr = mustRun(t, nil, "replay", "--endpoint", "localhost:1", "--retries", "0", path("logs.json", nil))
 	require.Equal(t, "sent 0 items: the input has none\n", stderr)
 
@@ -151,7 +152,7 @@ func TestAdvice(t *testing.T) {
 	bad := path("bad.stef", []byte("package a\nstruct A root { X timestamp }\n"))
 	f(cli.ExitData, "stef cat: "+bad+":2:19: unknown type \"timestamp\", did you mean \"uint64\"?\n   2 | struct A root { X timestamp }\n", "cat", "--schema", bad, own)
 
-	// The command line.
+	// Errors in the command line: a missing file, and commands that do not exist.
 	f(cli.ExitUsage, "stef cat: FILE is missing; - is standard input\n", "cat")
 	f(cli.ExitUsage, "stef stat: FILE is missing; - is standard input\n", "stat")
 	f(cli.ExitUsage, `stef: there is no command "convrt", did you mean "convert"?; stef help lists them`, "convrt")

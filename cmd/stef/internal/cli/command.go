@@ -21,7 +21,7 @@ import (
 // usageError is an error in the command line.
 type usageError struct {
 	text string
-	// complete says that the text already says what to do, so the usage is not printed.
+	// complete is set if the text already says what to do. Then the usage is not printed.
 	complete bool
 }
 
@@ -36,7 +36,7 @@ func completef(format string, args ...any) error {
 	return &usageError{text: fmt.Sprintf(format, args...), complete: true}
 }
 
-// command is one of the commands.
+// command is a command of the program, such as convert.
 type command struct {
 	name string
 	// usage is the syntax of the command, summary is its line in the list of commands, and help
@@ -64,7 +64,7 @@ func (c *command) run(env *Env, args []string) error {
 	return do(env, args)
 }
 
-// asGiven writes a flag in an error text with one dash if the user wrote it with one dash.
+// asGiven changes --flag to -flag in an error text if the user wrote the flag with one dash.
 func asGiven(text string, args []string) string {
 	for _, arg := range args {
 		name, _, _ := strings.Cut(arg, "=")
@@ -78,8 +78,8 @@ func asGiven(text string, args []string) string {
 	return text
 }
 
-// flagText is the text of an error of package flag, with flags spelled as this
-// program spells them.
+// flagText returns the text of an error of package flag, in the words of this program and with
+// flags as --flag.
 func flagText(err error) string {
 	return strings.NewReplacer(
 		"flag provided but not defined: -", "there is no flag --",
@@ -91,8 +91,8 @@ func flagText(err error) string {
 	).Replace(err.Error())
 }
 
-// flagMeant returns advice for an error about a flag, as the end of a message, or "" if
-// there is none.
+// flagMeant returns advice for an error about a flag, as the end of a message. It returns "" if
+// there is no advice.
 func (c *command) flagMeant(flags *flag.FlagSet, err error) string {
 	if bad := badValue.FindStringSubmatch(err.Error()); bad != nil {
 		getter, _ := flags.Lookup(bad[1]).Value.(flag.Getter)
@@ -126,7 +126,7 @@ func (c *command) flagMeant(flags *flag.FlagSet, err error) string {
 	switch near := confkeys.Nearest(names, name); len(near) {
 	case 0:
 	case 1:
-		if !strings.HasPrefix(name, near) { // the user did not mean a flag that begins with another letter
+		if !strings.HasPrefix(name, near) { // name is not this flag followed by its value, as in -n5
 			return ""
 		}
 		return fmt.Sprintf(", did you mean -%s %s?", near, strings.TrimPrefix(name, near))
@@ -136,8 +136,8 @@ func (c *command) flagMeant(flags *flag.FlagSet, err error) string {
 	return ""
 }
 
-// named returns the advice with the name of the output in args instead of x.stef: FILE, if args
-// has a flag for the output such as -o FILE.
+// named replaces x.stef in the advice by the name of the output, if args has a flag such as -o with
+// this name.
 func named(advice string, args []string) string {
 	for i, arg := range args {
 		name, value, ok := strings.Cut(arg, "=")
@@ -215,8 +215,8 @@ func (o *opener) oneFile(command string, args []string) error {
 }
 
 // notFolder refuses a folder as the only input of a command. The error of file.Open would suggest a
-// pattern such as folder/*.stef. If it matches two files, repair would use the second file as its
-// output.
+// pattern such as folder/*.stef. If the pattern matches two files, repair would use the second file
+// as its output.
 func notFolder(name string) error {
 	if info, err := os.Stat(name); name != "-" && err == nil && info.IsDir() {
 		return &file.Error{Name: name, Err: errors.New("is a folder; name one file in it")}

@@ -102,14 +102,14 @@ const misnamedOut = ": the output is the last argument: stef convert IN x.stef"
 // outFlags are the names that other programs give to a flag for the output.
 var outFlags = map[string]bool{"o": true, "out": true, "output": true}
 
-// conversion is the command with its flags.
+// conversion is the command convert with the values of its flags.
 type conversion struct {
 	options convert.Options
 	signal  *stream.Root
 	root    *stream.Root
 	quiet   bool
 	force   bool
-	// perSignal says that the name of OUT has a placeholder for the signal.
+	// perSignal is set if the name of OUT contains {signal}, the placeholder for the signal.
 	perSignal bool
 }
 
@@ -354,7 +354,7 @@ func skippedSignals(w io.Writer, res *convert.Result) {
 	}
 }
 
-// notesOf prints what was omitted by a command that only reads.
+// notesOf prints what a command that only reads, such as cat, has omitted.
 func notesOf(w io.Writer, res *convert.Result) {
 	skippedSignals(w, res)
 	warn(w, &convert.Result{Ignored: res.Ignored, Edited: res.Edited, Retyped: res.Retyped})
@@ -393,7 +393,7 @@ func ofColumn(res *convert.Result) (note string) {
 	return note
 }
 
-// output prints the size of the output, and the size of the same items as OTLP requests.
+// output prints the size of the output. It also prints the size of the same items as OTLP requests.
 func (d *done) output(w io.Writer, more string) {
 	fmt.Fprintf(w, "%s: %s, %s, %s%s\n", d.out.Name, d.res.To, parts(d.res.To, d.res.PartsOut), sizeOf(d.out), more)
 	if d.res.To == convert.STEF {
@@ -459,8 +459,8 @@ func items(n uint64, s otlpfile.Signal) string {
 	return figure.Count(n, strings.TrimSuffix(convert.ItemsOf(s), "s"))
 }
 
-// asRequests prints the size of the same telemetry as OTLP requests on the wire, and the size of
-// a stream relative to it.
+// asRequests prints the size of the same telemetry as OTLP requests on the wire, and the size of a
+// stream relative to that size.
 func asRequests(w io.Writer, name string, size int64, res *convert.Result, plain bool) {
 	if r := res.Requests; r != nil && r.Zstd > 0 && res.Skipped == 0 {
 		note := ""

@@ -25,8 +25,9 @@ import (
 	"github.com/otelstef/stef/internal/fixtures"
 )
 
-// shortCuts are truncated files of 12 messages in each format and compression. They are so
-// short that the tool already reads their end when it recognises the format.
+// shortCuts are truncated files of 12 messages in each format and compression. They are shorter
+// than the part of a file that the tool reads to recognise the format. So the tool reads up to the
+// cut before it knows the format.
 func shortCuts(t *testing.T) map[string][]byte {
 	t.Helper()
 	parts, err := fixtures.Parts(fixtures.Traces())
@@ -63,7 +64,8 @@ func shortCuts(t *testing.T) map[string][]byte {
 		files[name] = content
 		var zipped bytes.Buffer
 		w := gzip.NewWriter(&zipped)
-		// A writer that flushes writes whole blocks, like a writer that compresses a long file.
+		// Each flush ends a block. So the short file has several whole blocks, as a long file has
+		// without flushes.
 		var packed bytes.Buffer
 		z, err := zstd.NewWriter(&packed)
 		require.NoError(t, err)
@@ -102,7 +104,7 @@ func TestCutWords(t *testing.T) {
 			Frames []struct{ Offset, Bytes int }
 		}
 		require.NoError(t, json.Unmarshal([]byte(frames), &report))
-		const n = 20 // every command reads all frames before it
+		const n = 20 // the number of the cut frame; every command reads the frames before it
 		begin, end := report.Frames[n-1].Offset, report.Frames[n].Offset
 		for _, at := range []int{begin + 1, begin + 2, begin + 4, begin + 5, (begin + end) / 2, end - 6, end - 1} {
 			require.NoError(t, os.WriteFile(in, content[:at], 0o666))
@@ -152,7 +154,7 @@ func TestShortCuts(t *testing.T) {
 			for _, args := range [][]string{{out}, {"--mode", "sorted", out}, {out + ".json"}, {out + ".parts"}, {filepath.Join(dir, "each-{signal}.stef")}} {
 				stderr = mustSkip(t, nil, append([]string{"--force", cut}, args...)...)
 				require.Contains(t, stderr, "; everything complete before the cut was converted, and the rest is lost\n")
-				require.NotContains(t, stderr, "stef repair") // advice for an input that was not converted
+				require.NotContains(t, stderr, "stef repair") // this advice is for inputs that were not converted
 				kept, _ = mustRun(t, nil, "cat", strings.ReplaceAll(args[len(args)-1], "{signal}", "traces"))
 				require.Equal(t, records, strings.Count(kept, "\n"), args)
 				// The summary counts only the whole messages: it is the same for a file that
@@ -184,8 +186,8 @@ func TestSkipsAllOfCutFile(t *testing.T) {
 	require.NotContains(t, stderr, "everything complete before the cut was converted")
 }
 
-// With several inputs, --skip skips each input that ends before its first whole item. Files of other
-// kinds are errors, which are reported together.
+// With several inputs, --skip skips each input that ends before its first whole item. Files that are
+// no telemetry, and files that do not exist, are errors. All such errors are reported.
 func TestSkipsFilesCutAtTheStart(t *testing.T) {
 	m := newMistakes(t)
 	for _, name := range []string{"a.otlp", "a.json", "a.arrow", "a.stef", "a.parquet", "a.json.gz", "a.otlp.zst"} {
@@ -202,7 +204,7 @@ func TestSkipsFilesCutAtTheStart(t *testing.T) {
 			}
 			stderr := mustSkip(t, nil, "--force", "-q", cut, m.json, m.path("skipped-{signal}.stef"))
 			require.Equal(t, 1, strings.Count(stderr, "not complete: "+cut+": "), stderr)
-			if n == 4 || n == 19 { // the bytes of the cut input do not count, neither alone nor in the ratio
+			if n == 4 || n == 19 { // the size and the ratio in the summary do not include the cut input
 				_, whole := mustRun(t, nil, "convert", "--force", m.json, m.json, m.path("skipped.stef"))
 				_, size, _ := strings.Cut(strings.Split(whole, "\n")[0], ", ")
 				_, ratio, _ := strings.Cut(strings.Split(whole, "\n")[1], " bytes")

@@ -64,7 +64,7 @@ func TestEmptyInputs(t *testing.T) {
 			require.Equal(t, cli.ExitIO, code)
 			require.Contains(t, stderr, "left out: "+in+": "+is+"\n")
 
-			// A single input, or only empty inputs.
+			// Commands fail if their only input is empty, or if all their inputs are empty.
 			m.fails(cli.ExitData, name+": "+is, "inspect", in)
 			m.fails(cli.ExitData, name+": "+is, "repair", in, m.path("out.stef"))
 			m.fails(cli.ExitData, name+": "+is, "convert", in, m.path("out-{signal}.stef"))
@@ -129,7 +129,8 @@ func TestLossesOfCutInput(t *testing.T) {
 			require.Equal(t, want[1], got[0][1], args)
 		}
 	}
-	// A file of another signal: its containers without items are no loss of this signal.
+	// The second input has only logs. Its resources and scopes have no metrics, but the output of
+	// metrics does not report them as lost.
 	stderr := mustSkip(t, nil, cut, m.json, m.path("b-{signal}.stef"))
 	require.Len(t, notKept.FindAllString(stderr, -1), 1)
 	require.NoFileExists(t, m.path("b-traces.stef"))
@@ -162,7 +163,7 @@ func TestSkipKeepsUserData(t *testing.T) {
 	require.Contains(t, stderr, "nothing before the cut is complete, so --skip has nothing to convert\n")
 }
 
-// Files that are cut in their first bytes, or in their first compressed block.
+// Commands report files that are cut in their first bytes, or in their first compressed block.
 func TestCutAtTheStart(t *testing.T) {
 	m := newMistakes(t)
 	short := m.file("short.stef", []byte("STE"))

@@ -97,7 +97,8 @@ func TestMistakesOfContent(t *testing.T) {
 	f(`corrupt: no field resourceMetrics, resourceSpans or resourceLogs; the first is "level"`, `{"level":"info"}`+"\n"+good, "--from", "otlp-json", "--signal", "traces")
 	f("corrupt: invalid character 'x'", "{\n \"resourceSpans\": [\n x\n]}\n"+good)
 
-	// A ratio below 1 is printed as its inverse.
+	// If the output is larger than the input, the summary prints "times the input" instead of a
+	// ratio below 1.
 	_, stderr := mustRun(t, nil, "convert", m.metrics, m.path("m.json"))
 	require.Regexp(t, `m.json: otlp-json, 158 messages, [0-9,]+ bytes, [0-9.]+ times the input\n`, stderr)
 	require.Regexp(t, `; [^ ]*metrics.stef is 0.2[23][0-9]* times that\n`, stderr)
