@@ -40,7 +40,7 @@ func warnOfBases(stderr io.Writer, path, dir string, old, now *schema.Schema, fi
 		if r == nil || was[before] == nil || slices.Equal(was[before], is[root]) {
 			continue
 		}
-		if slices.Equal(was[before], schema.WireOf(r)) { // without -base
+		if slices.Equal(was[before], schema.WireOf(r)) { // the code in the folder was generated without -base
 			if n := now.Root(root); n != nil && !slices.Equal(is[root], schema.WireOf(n)) {
 				fmt.Fprintf(stderr, "%s: warning: the code in %s was generated without -base, the new code has the base %s=%s: it cannot read streams that the old code wrote\n",
 					path, filepath.Clean(dir), root, is[root].Text())

@@ -261,7 +261,8 @@ func TestRunAgainstRenamedBesideNew(t *testing.T) {
 	f(warning, renamed)
 	f(warning, renamed+"struct Ping root { At uint64 }\n")
 	f(warning, strings.Replace(renamed, "By By }", "By By Note string }", 1)+"struct Ping root { At uint64 By string }\nstruct Pong root { By By At uint64 }\n")
-	// Two new roots have all fields of the old root, or no new root has them.
+	// It is unknown which root was renamed if two new roots have all fields of the old root, or if
+	// none has them.
 	f(refused, renamed+"struct Ping root { At uint64 By By }\n")
 	f(refused, strings.Replace(renamed, "At uint64 ", "At int64 ", 1)+"struct Ping root { At uint64 }\n")
 	f(refused, strings.Replace(renamed, "At uint64 ", "Time uint64 ", 1)+"struct Ping root { At uint64 }\n")

@@ -11,9 +11,8 @@
 // It writes one or more files per type. Their names begin with the name of the type and end
 // in .stef.go. Stefc removes the generated files of earlier runs that are no longer needed,
 // and does not rewrite unchanged files. It prints only warnings and errors. It
-// warns if the new code misreads streams that the code in the folder has written. If the
-// new code misreads streams of the schema of -against, that is an error. With -check it
-// writes nothing.
+// warns if the new code misreads streams that the code in the folder has written. It is an error if
+// the new code misreads streams that have the schema of -against. With -check it writes nothing.
 //
 // Exit codes: 0 done, 1 the schema is wrong or does not fit -against or the folder, 2 the
 // flags are wrong, 3 a file cannot be read or written.

@@ -26,12 +26,12 @@ type backend[B any] struct {
 	routes  *routes[B]
 	logger  *zap.Logger
 	health  *health
-	// changed is called without mu when the backend goes down or up. It calls tell, unless tell
-	// is nil, with whether other backends answer. Without routing, changed is nil.
+	// changed is called without mu when the backend goes down or up. It calls tell, unless tell is
+	// nil. The argument others says whether other backends answer. Without routing, changed is nil.
 	changed func(tell func(others bool))
 
 	sending sync.WaitGroup // with routing: counts the batches being sent
-	unhook  func() bool    // after it, the end of the exporter's life does not end the streams
+	unhook  func() bool    // undoes the AfterFunc that ends the streams when the exporter's life ends
 
 	mu     sync.Mutex
 	isDown bool
@@ -118,7 +118,8 @@ func (b *backend[B]) send(ctx context.Context, data B, items int) *failure {
 
 func (b *backend[B]) servesOthers(than *route[B]) bool {
 	return slices.ContainsFunc(b.routes.all(), func(r *route[B]) bool {
-		// Routes are never closed, so a request that was accepted long ago says nothing.
+		// Routes are never closed before the exporter is, so a request that was accepted long ago
+		// does not show that the peer still accepts the identity of the route.
 		served := r.served.Load()
 		return r != than && (r.accepted.Load() || served != nil && time.Since(*served) < repeatPeriod)
 	})
@@ -144,8 +145,8 @@ func (b *backend[B]) down() bool {
 	return b.isDown
 }
 
-// mayAccept reports whether to send a batch to the backend: it is up, or it is down because it
-// refuses other identities, and has not yet refused the identity of ctx.
+// mayAccept reports whether to send a batch to the backend. The backend must be up. It may also be
+// down because it refuses other identities, if it has not yet refused the identity of ctx.
 func (b *backend[B]) mayAccept(ctx context.Context) bool {
 	b.mu.Lock()
 	down, refusing := b.isDown, b.refusing
@@ -204,7 +205,7 @@ func (b *backend[B]) markUp() {
 	b.changed(nil)
 }
 
-// renew makes up a context that has not ended. The caller must hold mu.
+// renew sets the field up to a new context if its context has ended. The caller must hold mu.
 func (b *backend[B]) renew() {
 	if b.up == nil || b.up.Err() != nil {
 		b.up, b.cancel = context.WithCancel(context.Background())

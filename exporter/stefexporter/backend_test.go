@@ -88,7 +88,8 @@ func TestBackendComesAndGoes(t *testing.T) {
 	require.Contains(t, last[len(last)-1], "has STEF for traces now")
 }
 
-// TestBusyBackend: a backend that refuses streams for a time is not asked again before that.
+// TestBusyBackend: if a backend refuses streams and names a retry delay, the exporter does not try
+// again before the delay is over.
 func TestBusyBackend(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int64

@@ -161,10 +161,11 @@ func (b *balancer[B]) list() []*backend[B] {
 	return b.backends
 }
 
-// changed reports a new status to the host if a first backend answers, or no backend answers any
-// more. Then it calls tell, unless tell is nil; others reports whether any backend answers.
+// changed reports a new status to the host when a first backend answers, or when no backend answers
+// any more. Then it calls tell, unless tell is nil. The argument others says whether any backend
+// answers.
 func (b *balancer[B]) changed(tell func(others bool)) {
-	b.mu.Lock() // during all of it: a slower call must not report what was true before
+	b.mu.Lock() // held to the end: otherwise a slow call could report an old status after a newer one
 	defer b.mu.Unlock()
 	up := len(b.backends) == 0 || slices.ContainsFunc(b.backends, func(one *backend[B]) bool { return !one.down() })
 	status, event := componentstatus.StatusOK, componentstatus.NewEvent(componentstatus.StatusOK)
@@ -183,8 +184,9 @@ func (b *balancer[B]) changed(tell func(others bool)) {
 	}
 }
 
-// candidates returns the backends that may accept a batch, or all backends if there are none; up
-// reports whether there are any. The caller must call sending.Done for each of them.
+// candidates returns the backends that may accept a batch, and up is true. If no backend may accept
+// it, candidates returns all backends, and up is false. The caller must call sending.Done for each
+// returned backend.
 func (b *balancer[B]) candidates(ctx context.Context) (list []*backend[B], seeds []uint64, up bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -214,7 +216,7 @@ func (b *balancer[B]) send(ctx context.Context, batch B) error {
 	case result.dropped == nil:
 	case whole:
 		return consumererror.NewPermanent(result.dropped)
-	default: // the Collector does not learn of these items, so it logs nothing
+	default: // the Collector does not learn of the dropped items, so log them here
 		if skipped, ok := b.lost.pass(); ok {
 			b.exporter.settings.Logger.Warn("A backend refuses its part of a batch for good. The part is dropped; the other items were delivered, or are sent again.",
 				zap.Int("items", result.lost), zap.Error(result.dropped), zap.Int64("not_logged", skipped))

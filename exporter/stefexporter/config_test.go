@@ -257,7 +257,7 @@ func TestConfigMistakes(t *testing.T) {
 		}
 	}
 
-	// Connection.
+	// Mistakes in the settings of the connection.
 	f("", "endpoint is missing: set it to host:port")
 	f("endpoint: '  '", "endpoint is missing")
 	f("endpoint: localhost", `endpoint is "localhost": write host:port, such as "localhost:4320"`)
@@ -315,7 +315,7 @@ func TestConfigMistakes(t *testing.T) {
 	f("endpoint: dns:///backend:0", "set the port to a number from 1 to 65535")
 	f(endpoint+"otlp_fallback: {endpoint: 'a:70000'}", `otlp_fallback: endpoint is "a:70000": set the port`)
 
-	// Unknown keys.
+	// Mistakes in the names of keys.
 	f(endpoint+"num_streams: 3", `unknown key "num_streams": write it as "stef::num_streams"`)
 	f(endpoint+"stef: {protocol: otlp}", `unknown key "stef::protocol": write it as "protocol"`)
 	f(endpoint+"stef: {num_stream: 3}", `unknown key "stef::num_stream": did you mean "stef::num_streams"?`)
@@ -358,7 +358,7 @@ func TestConfigMistakes(t *testing.T) {
 	f(endpoint+"stef: zstd", "stef is zstd, but must be a section with one or more of the keys checksums, compression")
 	f(endpoint+"otlp_fallback: {mode: never}", `unknown key "otlp_fallback::mode": write it as "stef::mode"`)
 
-	// Protocol and compression.
+	// Mistakes in the settings of protocol and compression.
 	f(endpoint+"protocol: grpc", `protocol is "grpc": set it to auto, stef or otlp`)
 	f(endpoint+"compression: gzip", `compression is "gzip"`, "set compression to zstd or none", "set otlp_fallback::compression to gzip")
 	f(endpoint+"compression: brotli", `compression is "brotli": set it to zstd or none`)
@@ -379,7 +379,7 @@ func TestConfigMistakes(t *testing.T) {
 	f(endpoint+"protocol: stef\notlp_fallback: {endpoint: 'a:1'}", "otlp_fallback::endpoint has no effect with protocol stef")
 	f(endpoint+"otlp_fallback: {endpoint: a}", `otlp_fallback: endpoint is "a": set it to host:port`)
 
-	// Sizes.
+	// Mistakes in the settings of sizes and times.
 	f(endpoint+"stef: {num_streams: 0}", "stef: num_streams is 0: set it to a number from 1 to 256")
 	f(endpoint+"stef: {num_streams: many}", `stef::num_streams is "many": set it to a whole number`)
 	f(endpoint+"stef: {connections: 2}", "connections is 2", "raise num_streams or lower connections")
@@ -403,7 +403,7 @@ func TestConfigMistakes(t *testing.T) {
 	f(endpoint+"otlp_fallback: {probe_interval: 0s}", "probe_interval is 0s: set it to a duration from 1s")
 	f(endpoint+"sending_queue: {queue_size: 0}", "queue_size", "must be positive")
 
-	// Metadata.
+	// Mistakes in the settings of client metadata.
 	f(endpoint+"metadata_keys: [a, A]", `metadata_keys has "a" twice`)
 	f(endpoint+"metadata_keys: [grpc-timeout]", "gRPC reserves")
 	f(endpoint+"metadata_keys: [tenant, User-Agent]", `metadata_keys has "user-agent", which gRPC reserves: remove it`)

@@ -36,7 +36,7 @@ type batchWriter[B any] struct {
 }
 
 type panicError struct {
-	data  any // the *batch
+	data  any // the *batch that was encoded
 	value any
 	stack []byte
 }

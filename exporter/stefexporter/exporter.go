@@ -39,7 +39,7 @@ type stefExporter[B any] struct {
 
 	stopping sync.Once
 	stopped  chan struct{} // closed when stopping begins
-	deadline *time.Timer   // ends life, once stopping
+	deadline *time.Timer   // ends life at the deadline of the shutdown; nil until stopping begins
 	unhook   func() bool   // removes the callback from the context of Shutdown
 	drain    *drainTime    // nil before start
 	began    time.Time     // when stopping began

@@ -130,7 +130,7 @@ func (r *routes[B]) of(ctx context.Context) (*route[B], *failure) {
 	return opened, nil
 }
 
-// untried reports whether no attempt to open a stream of the identity of ctx has failed.
+// untried reports true if no attempt has failed yet to open a stream for the identity of ctx.
 func (r *routes[B]) untried(ctx context.Context) bool {
 	_, name := r.identities.of(ctx)
 	r.mu.RLock()

@@ -86,7 +86,7 @@ func TestIdentitiesByOTLP(t *testing.T) {
 		tenants = append(tenants, md.Get("tenant")...)
 		return ptraceotlp.ExportResponse{}, nil
 	}}, "", false, true)
-	c := testConfig(p.addr) // falls back
+	c := testConfig(p.addr) // the peer has no STEF, so the exporter falls back to OTLP
 	c.MetadataKeys = []string{"tenant"}
 	x := start(t, c)
 	for _, tenant := range []string{"a", "b", "a"} {

@@ -13,7 +13,7 @@ type Optimization string
 
 // The choices.
 const (
-	// OptimizeCPU saves CPU time at both ends, mostly for logs.
+	// OptimizeCPU saves CPU time at both ends, mainly for logs.
 	OptimizeCPU Optimization = "cpu"
 	// OptimizeBalanced is the default.
 	OptimizeBalanced Optimization = "balanced"

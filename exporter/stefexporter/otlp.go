@@ -79,7 +79,7 @@ func (o *otlpSender[B]) failed(ctx context.Context, err error) *failure {
 	o.telemetry.failed(ctx, ProtocolOTLP, v.code)
 	err = fmt.Errorf(otlpFailed+"%w", plain(err))
 	o.route.served.Store(nil)
-	onlyThis := refusesCredentials(v.code) && o.servesOthers(o.route) // for example because of its token
+	onlyThis := refusesCredentials(v.code) && o.servesOthers(o.route) // the peer accepts other identities, so it refuses this one, for example its token
 	if !onlyThis && (ctx.Err() == nil || v.code == codes.DeadlineExceeded) {
 		o.health.failing(err)
 	}

@@ -65,8 +65,8 @@ func TestRefusedIdentityIsNoOutage(t *testing.T) {
 	f(true)
 }
 
-// TestFirstIdentityRefused: a backend that refuses the first identity that uses it counts as down, but
-// another identity still sends its telemetry to the backend.
+// TestFirstIdentityRefused: if a backend refuses the first identity, it counts as down. Another
+// identity still sends its telemetry to this backend.
 func TestFirstIdentityRefused(t *testing.T) {
 	auth := grpc.StreamInterceptor(func(srv any, s grpc.ServerStream, _ *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
 		if md, _ := grpcmetadata.FromIncomingContext(s.Context()); len(md.Get("tenant")) == 1 && md.Get("tenant")[0] == "bad" {
@@ -197,8 +197,8 @@ func TestRefusedIdentityByOTLP(t *testing.T) {
 	require.Equal(t, componentstatus.StatusOK, host.events[0].Status())
 }
 
-// TestRefusedByOTLPSinceLong: an identity whose requests were accepted long ago, for example with an
-// old token, does not hide that the peer refuses all requests now.
+// TestRefusedByOTLPSinceLong: the peer accepted requests of one identity long ago, for example with
+// an old token. If it refuses all requests now, the exporter reports a problem.
 func TestRefusedByOTLPSinceLong(t *testing.T) {
 	one := listen(t, &peer{onRequest: func(ctx context.Context, _ ptrace.Traces) (r ptraceotlp.ExportResponse, err error) {
 		if md, _ := grpcmetadata.FromIncomingContext(ctx); md.Get("token")[0] != "old" {

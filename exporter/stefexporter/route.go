@@ -239,7 +239,8 @@ func (x *route[B]) openFailed(err *stefgrpc.Error, retryIn time.Duration) {
 	case x.usingOTLP.Load():
 		// OTLP requests will show whether the peer accepts data.
 	case retryIn == 0 && x.servesOthers(x), x.hasOthers(x):
-		// The peer refuses only this identity, for example its token, or has no room for its streams.
+		// The peer is not down: it refuses only this identity, for example its token, or has no room
+		// for more streams.
 	default:
 		if x.unreachable != nil {
 			x.unreachable(err) // logs the error

@@ -68,7 +68,7 @@ type Mode = streamconf.Mode
 const (
 	// ModeSorted writes items in the order that makes messages small.
 	ModeSorted = streamconf.Sorted
-	// ModeOrdered keeps their order.
+	// ModeOrdered keeps the order of items.
 	ModeOrdered = streamconf.Ordered
 )
 

@@ -211,8 +211,8 @@ func TestMarshalErrors(t *testing.T) {
 	}
 }
 
-// TestReferenceSchema: unmarshaling a message in the reference schema returns as many items as
-// the message was made of.
+// TestReferenceSchema: unmarshaling a message in the reference schema returns as many items as were
+// marshaled.
 func TestReferenceSchema(t *testing.T) {
 	e := newEncoding(t, "{schema: reference}")
 	for _, md := range recordedMetrics(t)[:3] {

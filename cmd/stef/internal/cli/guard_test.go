@@ -15,8 +15,9 @@ import (
 	"github.com/otelstef/stef/internal/fixtures"
 )
 
-// If OUT is forgotten, no input is replaced. The error that the output exists is reported before
-// most errors of inputs, but after inputs that do not exist or have no known format.
+// If OUT is forgotten, no input is replaced. The error that the output exists precedes most errors
+// of inputs. Some errors of inputs precede it: the input does not exist, is empty, or has no known
+// format.
 func TestForgottenOut(t *testing.T) {
 	m := newMistakes(t)
 	before, err := os.ReadFile(m.metrics)
@@ -54,7 +55,7 @@ func TestForgottenOut(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, string(before) == string(after))
 
-	// An input without messages does not replace the file either.
+	// An input without messages does not replace an existing output either.
 	old := m.file("old.json", []byte("old"))
 	m.fails(cli.ExitUsage, "old.json exists; --force overwrites it", "convert", m.file("none.json", []byte(`{"resourceLogs":[]}`)), old)
 

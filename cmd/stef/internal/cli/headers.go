@@ -20,8 +20,8 @@ type headers map[string]string
 // because gRPC reserves these keys.
 var headerKey = regexp.MustCompile(`^[0-9a-z_.-]+$`)
 
-// reservedKeys are further keys that gRPC reserves. Values of callers do not arrive, and servers refuse
-// streams and requests that have the header connection.
+// reservedKeys are further keys that gRPC reserves: it does not send the values that callers set for
+// them. Servers refuse streams and requests with the header connection.
 var reservedKeys = []string{"connection", "content-type", "host", "te", "user-agent"}
 
 // Set adds KEY=VALUE.

@@ -29,7 +29,7 @@ func notHTTP1(at net.Addr) string {
 // and the senders would only report that the connection was reset.
 type http1Listener struct {
 	net.Listener
-	refused func() // is called for each such request
+	refused func() // is called for each request of HTTP/1.1
 }
 
 // Accept implements net.Listener.

@@ -77,7 +77,7 @@ with times, values and ids in full. Records of other streams are printed as sent
 
 // shown says how much of a stream inspect prints.
 type shown struct {
-	plain  bool // the records, too
+	plain  bool // print the records, too
 	frames uint // number of frames, or of messages; 0 is all
 }
 

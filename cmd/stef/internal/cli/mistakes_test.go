@@ -33,7 +33,7 @@ type mistakes struct {
 	parquet                          string
 }
 
-// The first test converts the recording for all tests.
+// The first test that needs these files converts the recording, for all tests.
 var (
 	convertOnce           sync.Once
 	onceSTEF, onceParquet []byte
@@ -169,8 +169,8 @@ func TestConcatenatedPacked(t *testing.T) {
 	}
 }
 
-// With {signal}, only output files of signals that the input has are checked. After an error no
-// output file remains.
+// With {signal}, convert checks the output files only of signals that the input has. After an
+// error, none of the output files exists.
 func TestEachOrNone(t *testing.T) {
 	m := newMistakes(t)
 	three := m.file("three.json", []byte(`{"resourceMetrics":[{"scopeMetrics":[{"metrics":[{"name":"a","gauge":{"dataPoints":[{"asInt":"1"}]}}]}]}]}`+"\n"+
@@ -200,7 +200,7 @@ func TestEachOrNone(t *testing.T) {
 	}
 }
 
-// The error of an item over a limit names the flag that omits it.
+// If an item exceeds a limit, the error names the flag that omits such items.
 func TestLargeItem(t *testing.T) {
 	m := newMistakes(t)
 	large := m.file("large.json", []byte(`{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"body":{"stringValue":"`+strings.Repeat("a", 9<<20)+`"}},{"body":{"stringValue":"a"}}]}]}]}`))
@@ -222,7 +222,8 @@ func TestLooksLikeOther(t *testing.T) {
 	require.Contains(t, stderr, "; it looks like logs: leave --signal out\n")
 }
 
-// Files of messages of several signals are split like JSON, whatever their format.
+// A file whose messages have different signals is split by signal, whatever its format: otlp-parts,
+// stef-parts or JSON.
 func TestMixedParts(t *testing.T) {
 	m := newMistakes(t)
 	out := m.path("out.stef")
@@ -253,7 +254,7 @@ func TestMixedParts(t *testing.T) {
 	got, _ = mustRun(t, nil, "cat", m.path("both.stef"))
 	require.Equal(t, wantLogs+wantLogs, got)
 
-	// Streams after their lengths.
+	// A file of format stef-parts: the length of each stream, and then the stream.
 	log, err := os.ReadFile(m.logs())
 	require.NoError(t, err)
 	span, err := os.ReadFile(m.spans)
@@ -319,8 +320,8 @@ func TestColumnOTLP(t *testing.T) {
 	require.Contains(t, stderr, "ignored in "+m.path("edited-logs.json")+": edits of 2 rows, because")
 }
 
-// If another program replaced a body by text, the body is read as text. A line of the output
-// counts such bodies.
+// If another program edited a table and the text of a body no longer fits its type in the column
+// body_type, the body is read as text. A line of standard error counts such bodies.
 func TestReplacedBodies(t *testing.T) {
 	m := newMistakes(t)
 	text := `{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"severityText":"map","body":{"stringValue":"gone"}},{"body":{"intValue":"1"}}]}]}]}` + "\n"
@@ -355,7 +356,8 @@ func withColumn(t *testing.T, name, column, from string) []byte {
 }
 
 // A copy of a stream of logs is larger than the stream, because bodies in the copy do not refer to
-// other fields with the same text. With --mode ordered they do, as the README says.
+// other fields with the same text. With --mode ordered, the bodies refer to them again, as the
+// README says.
 func TestCopyOfLogs(t *testing.T) {
 	dir := t.TempDir()
 	var sizes []int64

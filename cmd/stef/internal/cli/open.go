@@ -113,7 +113,7 @@ func (o *opener) prepare() error {
 	return nil
 }
 
-// rootFlag is the flag that says what the records are.
+// rootFlag returns the flag with which the user names the kind of records.
 func (o *opener) rootFlag() string {
 	if o.root == "" {
 		return "--signal"

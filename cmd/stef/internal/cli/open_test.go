@@ -153,7 +153,7 @@ func TestOwnSchemaMessages(t *testing.T) {
 	require.Contains(t, stderr, "many.stef (AlphaRecord=4,3,2, and 4 more roots). If it was written")
 	require.Contains(t, stderr, "; nor as BetaRecord, GammaRecord, DeltaRecord, EpsilonRecord\n")
 
-	// Several roots fit.
+	// The schema has two roots with equal fields, so the stream fits both.
 	twins := filepath.Join(dir, "twins.stef")
 	require.NoError(t, os.WriteFile(twins, []byte(strings.Replace(shopSchema, "struct Visit", "struct Return root { ID uint64 Customer string dict(Customer) Items []Item }\nstruct Visit", 1)), 0o666))
 	code, _, stderr = run(orders(t, dynamic.WithSchemaHeader()), "cat", "--schema", twins, "-")
@@ -234,7 +234,7 @@ func TestSchemaVersions(t *testing.T) {
 		fails(cli.ExitUsage, "older.stef: it is a schema, not a stream; ", nil, command, older)
 		fails(cli.ExitUsage, "older.stef: it is a schema, not a stream; ", nil, command, "--schema", newer, older)
 	}
-	// --base accepts all that stefc -numbers prints.
+	// --base accepts the whole output of stefc -numbers.
 	out, _ := mustRun(t, old, "cat", "--schema", newer, "--root", "Order", "--base", "Order=2\nVisit=3\n", "-")
 	require.Contains(t, out, `"customer":"Ada"`)
 	to := filepath.Join(dir, "out.stef")
@@ -465,7 +465,8 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// cat prints log records as their sender knows them, in each form of a stream.
+// cat prints the bodies and observed times of log records as their sender passed them, in each
+// schema of a stream.
 func TestCatReadableLogs(t *testing.T) {
 	dir := t.TempDir()
 	in := filepath.Join(dir, fixtures.LogsName)

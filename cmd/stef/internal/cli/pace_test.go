@@ -23,8 +23,8 @@ func spanAt(seconds int) string {
 	return fmt.Sprintf(`{"resourceSpans":[{"scopeSpans":[{"spans":[{"name":"a","startTimeUnixNano":"%d000000000"}]}]}]}`+"\n", 1_700_000_000+seconds)
 }
 
-// replay does not wait for days between recordings of different days. It says how long the pace
-// of the recording takes, and what it skipped.
+// replay does not wait for days between recordings of different days. It says how long sending
+// takes at the pace of the recording, and which gap it skipped.
 func TestReplayGap(t *testing.T) {
 	t.Parallel()
 	m := newMistakes(t)

@@ -102,7 +102,7 @@ func repair(env *Env, o *opener, inName, outName string, force bool) error {
 	if err := out.Commit(); err != nil {
 		return err
 	}
-	if whole.Damage != nil && !whole.Unended { // of an unended file, lossOf describes the damage
+	if whole.Damage != nil && !whole.Unended { // lossOf describes a compressed file without an end
 		fmt.Fprintln(env.Stderr, message(in.blame(whole.Damage)))
 	}
 	fmt.Fprintln(env.Stderr, lossOf(in.Input, whole)+uncheckedFrames(whole))

@@ -422,7 +422,7 @@ func (c *replayer) plainly(err error) error {
 	}
 	what, hint := "the endpoint closed the connection", "it may expect TLS: add --tls"
 	switch {
-	case c.accepted.Load() && !strings.Contains(text, "certificate required"): // the flags for TLS are right
+	case c.accepted.Load() && !strings.Contains(text, "certificate required"): // a batch was accepted, so the flags for TLS are right
 		return fmt.Errorf("%s%s", sendPrefix.FindString(text), what)
 	case c.cert != "":
 		hint = "it may not accept the certificate: check --cert and --key"

@@ -67,8 +67,8 @@ func (m *merged) output(env *Env, more string) {
 }
 
 // contentOfAll returns how many bytes of the inputs were converted. An input that was converted
-// once for each signal counts once, with its largest converted part: these parts differ if it is
-// cut.
+// once for each signal counts only once, with its largest converted part. These parts have
+// different sizes if the input is cut.
 func contentOfAll(all ...*merged) (n int64) {
 	for i := range all[0].content {
 		most := int64(0)
@@ -190,7 +190,7 @@ func (c *conversion) severalBySignal(env *Env, o convert.Options, inNames []stri
 	for _, m := range written {
 		warnOf(env.Stderr, m.out.Name, m.res)
 	}
-	told.Skipped = skipped // after warn, which would print the sum, too
+	told.Skipped = skipped // set after warn, because warn would print it, too
 	return lost(told)
 }
 

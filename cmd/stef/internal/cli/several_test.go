@@ -125,7 +125,7 @@ func TestTablesCountParts(t *testing.T) {
 	for _, in := range [][]string{{metrics, traces}, {mixed}} {
 		for _, end := range []string{".stef", ".parquet", ".json"} {
 			if end == ".json" && len(in) == 1 {
-				continue // keeps them
+				continue // with one input, a conversion to JSON keeps messages without items
 			}
 			out := filepath.Join(t.TempDir(), "all-{signal}"+end)
 			_, stderr := mustRun(t, nil, append(append([]string{"convert"}, in...), out)...)

@@ -98,7 +98,7 @@ func report(env *Env, o *opener, name string, options stat.Options) error {
 		}
 		rep.DamageText = message(err)
 		loss := lossOf(in.Input, &rep.Whole)
-		if rep.Whole.Concatenated { // stat copies nothing
+		if rep.Whole.Concatenated { // lossOf has the words of repair, but stat copies nothing
 			loss = strings.Replace(loss, "; not copied: ", "; not reported: ", 1)
 		}
 		err = fmt.Errorf("%w\n%s", err, loss)

@@ -17,7 +17,8 @@ import (
 // The decoders produce OTLP bytes from a stream. Both are faster than conversions through
 // pdata.
 
-// ofBytes returns the encoder of a signal. Its batches have only OTLP bytes.
+// ofBytes returns the encoder of a signal. It encodes the OTLP bytes of batches, which need no
+// pdata.
 func ofBytes[W signal.Writer, E interface {
 	EncodeOTLP([]byte) error
 	Losses() stefotlp.Losses
@@ -32,8 +33,8 @@ func ofBytes[W signal.Writer, E interface {
 	}
 }
 
-// toBytes returns the decoder of a signal. Its batches have only OTLP bytes, valid until
-// the next batch. A batch is one frame, unless a frame with many repetitions would
+// toBytes returns the decoder of a signal. Its batches have only OTLP bytes, which are valid until
+// the next batch. A batch has the items of one frame, unless a frame with many repetitions would
 // exhaust the memory.
 func toBytes[R signal.Reader, D interface {
 	AppendOTLP([]byte) ([]byte, error)

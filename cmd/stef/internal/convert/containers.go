@@ -5,8 +5,8 @@ package convert
 
 import "github.com/otelstef/stef/internal/otlpfile"
 
-// emptyContainers counts the resources, scopes and metrics of a batch that have no items,
-// as encoders of streams do.
+// emptyContainers counts the resources, scopes and metrics of a batch that have no items. The
+// encoders of streams count them in the same way.
 func emptyContainers(b otlpfile.Batch) (n uint64) {
 	count := func(items int) {
 		if items == 0 {

@@ -109,8 +109,7 @@ type Options struct {
 	// WholeMessages converts a file of format stef-parts that is cut, up to its last whole message.
 	// Result.Files then has the error.
 	WholeMessages bool
-	// Requests makes a conversion between OTLP and a stream measure the OTLP
-	// side, request by request.
+	// Requests makes a conversion between OTLP and a stream measure the sizes of the OTLP requests.
 	Requests bool
 
 	likely  otlpfile.Signal // likely signal of the content, if it differs from Root
@@ -159,8 +158,8 @@ type Result struct {
 	Losses []string
 	// Files are notes about inputs that have no content or were read only in part.
 	Files []error
-	// Requests holds the sizes of the OTLP side. It is nil if Options.Requests is not set,
-	// or if the conversion is not between OTLP and a stream.
+	// Requests holds the sizes of the OTLP requests. It is nil if Options.Requests is not set, or
+	// if the conversion is not between OTLP and a stream.
 	Requests *Requests
 
 	unknown uint64 // number of protobuf fields of the input that pdata does not know

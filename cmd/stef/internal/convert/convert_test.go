@@ -220,7 +220,7 @@ func TestUnsupported(t *testing.T) {
 		"for sorted items, convert to a .stef file with --mode sorted, and that file to parquet")
 }
 
-// The error for bad content names the file and the place.
+// The error for bad content names the file and the place of the error in it.
 func TestBadContent(t *testing.T) {
 	parts := recording(t, otlpfile.Metrics, 3)
 	packed, _ := mustRun(t, parts, convert.Options{Compression: stef.Zstd})

@@ -292,7 +292,7 @@ func (c *joined) add(in *file.Input) error {
 			return err
 		}
 	}
-	empty := uint64(0) // empty containers of batches without items; counted only if the file is of the signal
+	empty := uint64(0) // empty containers of batches without items; added to c.empty only if the file has the requested signal
 	for {
 		batch, err := b.next()
 		if err == io.EOF {

@@ -28,7 +28,7 @@ func open(in *file.Input, o *Options, more ...otlpfile.ReaderOption) (*otlpfile.
 		s := otlpfile.GuessSignal("", otlpfile.Proto, head)
 		switch {
 		case s == otlpfile.SignalUnknown || s == wanted:
-		case o.several: // read the file as its own signal, to count its items
+		case o.several: // read the file as its own signal instead of the requested one, to count its items
 			wanted = s
 		default:
 			o.likely = s
@@ -117,7 +117,7 @@ func encode(in *file.Input, out io.Writer, o *Options) (*Result, error) {
 	}
 	stats := enc.Stats()
 	unknown := r.UnknownInProto()
-	if o.bytesOnly(r.Signal()) { // the encoder counts them
+	if o.bytesOnly(r.Signal()) { // the encoder has counted them
 		unknown = 0
 	}
 	res.Items, res.PartsOut, res.Losses = stats.Records, stats.Frames, enc.Losses(0, unknown)

@@ -22,8 +22,8 @@ import (
 // represents differently: as a point without a value.
 const noRecordedValue = 1
 
-// beyond reports whether the struct with a name has fields in a wire schema that
-// it lacks in the published schema.
+// beyond reports whether a wire schema has more fields of the struct with this name than the
+// published schema.
 func beyond(root *stream.Root, wire schema.WireSchema, name string) (bool, error) {
 	kept, err := schema.Keep(root.Wire, wire)
 	if err != nil {

@@ -44,7 +44,7 @@ func (e *Error) Unwrap() error { return e.Err }
 type ContentError struct {
 	Name string
 	Err  error
-	// Packed is the compression of the file as a whole, as Input.Packed.
+	// Packed is the compression of the file as a whole, as in Input.Packed.
 	Packed string
 	// Read is the number of bytes of content that were read before the error.
 	Read int64

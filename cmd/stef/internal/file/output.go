@@ -21,7 +21,7 @@ import (
 // the command is still writing.
 type Temps struct {
 	mu    sync.Mutex        // held while a file is made, so that Abort also removes it
-	paths map[string]string // name of the output that each becomes
+	paths map[string]string // from the path of a temporary file to the name of its output
 }
 
 // Remove removes all temporary files.
@@ -189,7 +189,7 @@ func (o *Output) begin(path string, mode fs.FileMode) error {
 	}
 }
 
-// Write writes.
+// Write implements io.Writer.
 func (o *Output) Write(b []byte) (int, error) {
 	n, err := o.w.Write(b)
 	o.written += int64(n)
@@ -205,9 +205,9 @@ func (o *Output) Write(b []byte) (int, error) {
 // Written is the number of bytes written.
 func (o *Output) Written() int64 { return o.written }
 
-// Commit renames the complete file to its final name. Until then no
-// file, or the previous file, has this name. See Create for a name
-// that another program takes in the meantime.
+// Commit renames the complete file to its final name. Until then no file, or the previous file, has
+// this name. Create describes what happens if another program creates a file with this name in the
+// meantime.
 func (o *Output) Commit() error {
 	if o.file == nil {
 		return nil

@@ -73,7 +73,7 @@ func (d *dicts) restart() {
 	}
 }
 
-// minText is the minimum length of a text that enters a dictionary.
+// minText is the minimum length, in bytes, of a text that becomes an entry of a dictionary.
 //
 // spec: #string-dict
 const minText = 2

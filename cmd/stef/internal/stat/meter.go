@@ -18,7 +18,7 @@ import (
 // the zstd window of a writer.
 const alonePiece = stef.DefaultWindowBytes
 
-// meter adds up frames.
+// meter adds up the sizes of the parts of frames.
 type meter struct {
 	report  *Report
 	tap     *stream.Tap

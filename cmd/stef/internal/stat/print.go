@@ -79,7 +79,7 @@ func (r *Report) overview(p *page) {
 		p.line("no end       the decompressed content ends after %s bytes, and the compression has no end: its writer was killed, or what followed is lost", figure.Grouped(r.Size))
 	} else if r.Whole.Broken {
 		p.line("damaged      what cannot be decompressed is lost, and %s bytes before it", figure.Grouped(r.Whole.Lost))
-	} else if r.Whole.Damage != nil && r.Source != "" { // Size is not an offset in the file
+	} else if r.Whole.Damage != nil && r.Source != "" { // the stream was converted from the file, so Size is not an offset in the file
 		p.line("damaged      the last %s bytes of the file are lost", figure.Grouped(r.Whole.Lost))
 	} else if r.Whole.Damage != nil {
 		p.line("damaged      the %s bytes from byte %d on are lost", figure.Grouped(r.Whole.Lost), r.Size)
@@ -284,7 +284,7 @@ func restarts(flags dynamic.FrameFlags) string {
 // page writes lines until a write fails.
 type page struct {
 	w     io.Writer
-	names int // the width of names
+	names int // the width of the column of names
 	err   error
 }
 

@@ -23,9 +23,9 @@ type Report struct {
 	// the head of its frame. Heads is the size of the heads of the data frames.
 	FixedHeader, VarHeader, Heads int64
 	// Counts and Sizes are the bytes before the columns of a frame: its record
-	// count and the sizes of the columns. Together with Columns they are the
-	// content of the frames before compression. Packed is the size after
-	// compression, or before it if the stream is not compressed.
+	// count and the sizes of the columns. Together with Columns they are the content of the frames
+	// before compression. Packed is the size of this content in the stream: after compression if
+	// the stream is compressed.
 	Counts, Sizes, Packed int64
 	Columns               []*Column
 	Dicts                 []*Dict

@@ -146,7 +146,7 @@ func TestChecksums(t *testing.T) {
 	f("none", sample(t), false)
 	f("none", without, false)
 	f("all frames", with, true)
-	// Without a whole frame with records, nothing is known.
+	// Without a whole frame that has records, it is unknown whether frames have checksums.
 	first := measure(t, with).Frames[0].Offset
 	root, _, err := stream.Recognise(bytes.NewReader(with))
 	require.NoError(t, err)
@@ -373,7 +373,7 @@ func counts(d *stat.Dict) stat.Dict {
 	return stat.Dict{Name: d.Name, Struct: d.Struct, Entries: d.Entries, Most: d.Most, Bytes: d.Bytes, Refs: d.Refs}
 }
 
-// The sums are also correct for streams of the reference implementation, for both roots,
+// The sums are also correct for streams of the reference implementation: of metrics and of spans,
 // compressed or not.
 func TestReferenceStreams(t *testing.T) {
 	for _, v := range teltest.Vectors(t, "edge") {

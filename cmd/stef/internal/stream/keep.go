@@ -12,12 +12,12 @@ import (
 	"github.com/otelstef/stef/stef-go/dynamic"
 )
 
-// Whole counts the whole frames at the beginning of a stream. A frame is whole
-// if all of its records decode, also those of the compact form.
+// Whole counts the whole frames at the beginning of a stream. A frame is whole if all of its
+// records can be decoded. In the compact form, this includes the codes that stand for plain values.
 type Whole struct {
 	Frames  int
 	Records uint64
-	// Bytes is the total size of the headers and these frames.
+	// Bytes is the total size of the headers and the whole frames.
 	Bytes int64
 	// Damage is the error in the next frame, the one after the whole frames. It is nil if the
 	// stream ends after the whole frames. Lost is the number of bytes after the whole frames.
@@ -36,11 +36,11 @@ type Whole struct {
 	// Broken says that the compression of a compressed file is damaged. Lost does not count what
 	// cannot be decompressed.
 	Broken bool
-	// NoFrame says that the following bytes cannot be the beginning of a frame.
+	// NoFrame says that the bytes after the whole frames cannot be the beginning of a frame.
 	NoFrame bool
 	// Checksums says that every frame with records ends with a checksum.
 	Checksums bool
-	// Concatenated says that another stream begins after the frames.
+	// Concatenated says that another stream begins after the whole frames.
 	Concatenated bool
 }
 

@@ -48,7 +48,7 @@ type Root struct {
 
 	limits Limits
 
-	meanings map[string]string // comments by the path of the column
+	meanings map[string]string // explanations of columns, by the path of the column
 }
 
 // Meaning explains a column that only streams in the compact form have. It returns "" for
@@ -93,7 +93,7 @@ func (roots List) WithLimits(l Limits) List {
 	return list
 }
 
-// List is the roots that a stream may be of.
+// List is the possible roots of a stream.
 type List []*Root
 
 // Load returns the roots of a user's schema.
