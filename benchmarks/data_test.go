@@ -18,7 +18,7 @@ import (
 	stefpdata "github.com/otelstef/stef/stef-pdata"
 )
 
-// metricSet is a set of metrics in the batches in which it was recorded.
+// metricSet is a recording of metrics, in the batches in which it was recorded.
 type metricSet struct {
 	name  string
 	parts []pmetric.Metrics

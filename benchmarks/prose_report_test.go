@@ -54,7 +54,7 @@ var elsewhere = []string{
 	"73.5 and 107.7 an item in one case",
 	"| command | batches | level of zstd | bytes, STEF / OTLP |", // measured by a reader
 	"metrics of another user had 0.92 times (2026-11-26)",
-	"The rows of STEF at 0.02 and 2 ms vary", // the names of rows
+	"The rows of STEF at 0.02 and 2 ms vary", // no figures, but names of rows
 	"240 batches in 0.1 to 0.3 s",
 	"| round trip | way | batches/s | batches/CPU s |",                                  // BenchmarkTransport
 	"0.88 to 1.32 times their bytes in Parquet, sorted, and 0.85 to 2.5 times in Arrow", // measured beside an earlier schema of the tables, which is no longer in the code

@@ -99,7 +99,7 @@ func setName(path string) string {
 	return strings.TrimSuffix(strings.TrimSuffix(name, ".parts"), ".otlp")
 }
 
-// Recorded returns the recordings of the repository that are long enough for a
+// Recorded returns the recordings of the repository that are long enough to measure streams in the
 // steady state.
 func Recorded() []Ref {
 	var refs []Ref
@@ -140,7 +140,7 @@ func (r Ref) Reporting() bool {
 		return false
 	}
 	h := fnv.New32a()
-	_, _ = h.Write([]byte(r.Title())) // a hash accepts everything
+	_, _ = h.Write([]byte(r.Title())) // writing to a hash never returns an error
 	return h.Sum32()>>7&1 == 1
 }
 

@@ -34,7 +34,7 @@ type Shape struct {
 	Trace int
 }
 
-// DefaultShape is the starting point of the sweeps.
+// DefaultShape is the shape that each sweep varies in one dimension.
 var DefaultShape = Shape{Attributes: 6, New: 0.1, Series: 100, Items: 1000}
 
 func (s Shape) String() string {

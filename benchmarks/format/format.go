@@ -42,8 +42,8 @@ type Format interface {
 	NewDecoder(signal otlpfile.Signal, own bool) (Decoder, error)
 }
 
-// Native is a batch in the in-memory form of programs that work with a format:
-// pdata for OTLP, records, rows, columns.
+// Native is a batch in the in-memory form of programs that work with a format, for example pdata
+// for OTLP and records for STEF.
 type Native any
 
 // Encoder writes one stream. A message is valid until the next call.

@@ -51,8 +51,8 @@ func (reference) Counted() {}
 
 // Carries reports whether the reference implementation supports the signal.
 func (f reference) Carries(signal otlpfile.Signal) bool {
-	// The sorted converter of the reference implementation changes the traces that it
-	// converts.
+	// Sorted traces are not measured: the sorted converter of the reference implementation changes
+	// the traces that it converts.
 	return signal == otlpfile.Metrics || signal == otlpfile.Traces && f.order == Ordered
 }
 

@@ -148,7 +148,7 @@ type stefEncoder[N any] struct {
 	encoder *signal.Encoder[otlpfile.Batch]
 	prepare func(stream []byte) (N, error)
 	write   func(N) error
-	// sent is set after the first message. Before it, out holds only the headers,
+	// sent is set after the first message. Before the first message, out holds only the headers,
 	// which are sent with this message.
 	sent bool
 	// full encodes the prepared records of a compact format, because they are in the full

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// turns returns samples of one benchmark, one line per turn.
+// turns returns the samples of one benchmark. lines has one line of its output for each turn.
 func turns(t *testing.T, lines ...string) samples {
 	t.Helper()
 	s := side{name: "x"}

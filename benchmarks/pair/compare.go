@@ -39,7 +39,8 @@ func (rs *Results) Comparison() *report.Table {
 	return t
 }
 
-// noise is the difference of speed that other work on the machine causes, even between turns of the same round.
+// noise bounds the differences of speed that other work on the machine causes, even between turns of the same
+// round: a ratio between 0.85 and 1.15 can be noise.
 const noise = 0.15
 
 // differs says whether ratios of speed show a difference. With few rounds, the spread can be small by chance,

@@ -14,7 +14,7 @@ import (
 	"github.com/otelstef/stef/internal/streamconf"
 )
 
-// TestParseSettings checks the forms of -compare and what it refuses.
+// TestParseSettings checks which values of -compare are accepted and which are refused.
 func TestParseSettings(t *testing.T) {
 	list, err := parseSettings("mode=ordered,schema=full+level=default+templates=on,optimize_for=cpu")
 	require.NoError(t, err)

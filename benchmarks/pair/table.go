@@ -136,7 +136,7 @@ func (r *Result) speeds(of, than Variant) []float64 {
 // rounds, relative to the median.
 func (r *Result) Spread(than Variant) float64 { return spread(r.speeds(STEF, than)) }
 
-// spread is NaN, which tables show as "-", if there is only one round.
+// spread returns NaN if there is only one round. Tables show NaN as "-".
 func spread(ratios []float64) float64 {
 	if len(ratios) < 2 {
 		return math.NaN()

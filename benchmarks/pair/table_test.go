@@ -66,8 +66,8 @@ func TestSpeedOfSummary(t *testing.T) {
 }
 
 // TestDiffers checks that a difference of speed is unclear if it is small, if there is only one
-// round, or if the rounds are further apart than the difference. Three rounds of variants with
-// equal bytes had a median of 1.23.
+// round, or if the rounds are further apart than the difference. For example, three rounds of two
+// variants that write equal bytes had a median ratio of 1.23.
 func TestDiffers(t *testing.T) {
 	require.Equal(t, "unclear", differs([]float64{1.5}))
 	require.Equal(t, "unclear", differs([]float64{1.14, 1.14, 1.14}))

@@ -148,8 +148,9 @@ func boxAt(p, size vg.Point) vg.Rectangle {
 	return vg.Rectangle{Min: vg.Point{X: p.X - size.X/2, Y: p.Y - size.Y/2}, Max: vg.Point{X: p.X + size.X/2, Y: p.Y + size.Y/2}}
 }
 
-// place returns the rectangle for a label near p: the nearest rectangle that overlaps nothing. If
-// there is none, it is the nearest rectangle that overlaps only lines, or is to the right of p.
+// place returns the rectangle for a label near p: the nearest rectangle that overlaps nothing,
+// otherwise the nearest rectangle that overlaps only lines. If neither exists, place returns the
+// rectangle to the right of p.
 func place(p, size vg.Point, within vg.Rectangle, taken, lines []vg.Rectangle) vg.Rectangle {
 	const directions, steps = 24, 25
 	for _, avoid := range [][]vg.Rectangle{slices.Concat(taken, lines), taken} {

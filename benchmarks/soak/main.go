@@ -81,8 +81,8 @@ func figures(name, command, summary string) *report.Table {
 	return t
 }
 
-// recoveries is the time from the end of each kind of fault until new records
-// arrived.
+// recoveries returns a table with a row for each kind of fault: the time from the end of the fault
+// until new records arrived.
 func recoveries(name, command string, faults []row) *report.Table {
 	seconds := report.Fixed(2)
 	t := &report.Table{Name: name + "-faults", Title: "Seconds from the end of a fault until new records arrive", Command: command,

@@ -49,7 +49,7 @@ func none() RunFigure {
 	return RunFigure{Items: 1, Batches: nan, Wall: nan, CPU: nan, PerSecond: nan, PerCPUSecond: nan, Spread: nan, CPUSpread: nan, PerBatch: nan}
 }
 
-// apart reports whether the throughputs of two ways differ by more than their spreads.
+// apart reports whether the throughputs of two runs differ by more than the sum of their spreads.
 func apart(a, b RunFigure) bool {
 	return math.Abs(a.itemsPerSecond()-b.itemsPerSecond()) > a.Spread*a.itemsPerSecond()+b.Spread*b.itemsPerSecond()
 }

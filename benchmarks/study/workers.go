@@ -19,8 +19,8 @@ type sweepPlan struct {
 	batches, records int
 	clients, workers []int
 	trips            []time.Duration
-	// longTrips are the round trips that are measured with the largest number of
-	// clients and workers only.
+	// longTrips are the round trips that are measured only with the largest number of clients and
+	// workers.
 	longTrips []time.Duration
 	streams   []int
 }

@@ -39,8 +39,8 @@ func (rawCodec) Unmarshal(data mem.BufferSlice, v any) error {
 	return nil
 }
 
-// serveOTLP creates a server with the service of a signal. It registers the
-// service by hand because of rawCodec.
+// serveOTLP creates a server with the service of a signal. It registers the service by hand,
+// because the generated handlers expect decoded messages, and rawCodec passes bytes.
 func (r *run) serveOTLP(signal otlpfile.Signal, options []grpc.ServerOption) *grpc.Server {
 	s := grpc.NewServer(append(options, grpc.ForceServerCodecV2(rawCodec{}))...)
 	s.RegisterService(&grpc.ServiceDesc{

@@ -145,8 +145,9 @@ func (b *backend[B]) down() bool {
 	return b.isDown
 }
 
-// mayAccept reports whether to send a batch to the backend. The backend must be up. It may also be
-// down because it refuses other identities, if it has not yet refused the identity of ctx.
+// mayAccept reports whether to send a batch to the backend. It returns true if the backend is up.
+// It also returns true if the backend is down because it refuses other identities, but has not yet
+// refused the identity of ctx.
 func (b *backend[B]) mayAccept(ctx context.Context) bool {
 	b.mu.Lock()
 	down, refusing := b.isDown, b.refusing

@@ -72,7 +72,7 @@ func mustSkip(t *testing.T, data []byte, args ...string) (stderr string) {
 	return stderr
 }
 
-// story records command lines with their output.
+// story runs command lines and compares them and their output with a golden file.
 func story(t *testing.T, name string, lines ...string) {
 	t.Helper()
 	var b strings.Builder
