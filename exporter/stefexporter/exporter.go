@@ -84,7 +84,8 @@ func (x *stefExporter[B]) start(ctx context.Context, host component.Host) error 
 	return nil
 }
 
-// push sends a batch and returns when the peer has accepted it.
+// push sends a batch and waits for the answer of the peer. It returns nil if the peer has accepted
+// the batch.
 func (x *stefExporter[B]) push(ctx context.Context, b B) error {
 	items := x.signal.Items(b)
 	if items == 0 {
@@ -154,7 +155,7 @@ func (x *stefExporter[B]) beginStop(ctx context.Context) {
 	})
 }
 
-// onlyOTLP reports whether no route uses STEF.
+// onlyOTLP reports whether all routes send OTLP.
 func (x *stefExporter[B]) onlyOTLP() bool {
 	if x.config.Protocol == ProtocolOTLP {
 		return true

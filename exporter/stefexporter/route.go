@@ -292,8 +292,8 @@ func (x *route[B]) next() <-chan struct{} {
 func (x *route[B]) needSTEF(err error) bool { return x.otlp == nil || !withoutSTEF(err) }
 
 // outdated reports whether err is too old to drop a batch: the peer refused a stream before the
-// batch arrived, and may accept the batch now. A refusal is valid for refusalGrace, or until a
-// connection is made or lost.
+// batch arrived, and may accept the batch now. A refusal is valid for refusalGrace, but no longer
+// than until a connection is made or lost.
 func (x *route[B]) outdated(err error, arrived time.Time) bool {
 	var unsent *stefgrpc.UnsentError
 	if !errors.As(err, &unsent) || unsent.Refused.IsZero() || unsent.Refused.After(arrived) || !x.needSTEF(err) {

@@ -27,8 +27,8 @@ func serviceKey(r pcommon.Resource) uint64 {
 	return keyOfText("")
 }
 
-// splitResources splits the batch whole by resources. It returns the batch itself if all
-// resources belong to one part.
+// splitResources splits a batch of n resources by resource. It returns the batch itself, whole, if
+// all resources belong to one part.
 func splitResources[B any](n int, key func(i int) uint64, where func(uint64) int, whole B, empty func() B, move func(to B, i int)) map[int]B {
 	places := make([]int, n)
 	single := true

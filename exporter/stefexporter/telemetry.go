@@ -36,7 +36,7 @@ type telemetry struct {
 	// for each batch, the stacks of the queue's goroutines would grow.
 	arrived map[Protocol]metric.MeasurementOption
 
-	// These are the total bytes of all frames, for the metric zstd_ratio.
+	// The total bytes of all frames before and after compression, for the metric zstd_ratio.
 	encoded, compressed atomic.Int64
 }
 

@@ -81,7 +81,7 @@ sorted). To compare such files, compare the output of
 			return eachInput(env, args, func(name string) error {
 				err := c.file(env, name)
 				var other *convert.OtherSignalError
-				if c.several && errors.As(err, &other) { // without the flag, cat prints items of other signals, too
+				if c.several && errors.As(err, &other) { // do not advise to omit --signal: cat would then print all signals of all files
 					other.Advice = "leave the file out"
 				}
 				return err

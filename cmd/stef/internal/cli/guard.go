@@ -32,7 +32,7 @@ func (g *guard) Write(b []byte) (int, error) {
 	return g.w.Write(b)
 }
 
-// cause returns the refusal to overwrite, if it caused the error of a write.
+// cause returns the refusal if it caused err, the error of a write. Otherwise it returns err.
 func (g *guard) cause(err error) error {
 	if g.refusal != nil && errors.Is(err, g.refusal) {
 		return g.refusal
@@ -86,8 +86,8 @@ func formatOf(name string) convert.Format {
 // existsError is the error of an output that exists.
 func existsError(name string) error { return completef("%s exists; --force overwrites it", name) }
 
-// openable returns the errors of all inputs that do not exist or cannot be read, before
-// anything is written. It opens regular files only: a pipe can be opened once.
+// openable returns the errors of all inputs that do not exist, cannot be read or have no known
+// format, before anything is written. It opens regular files only: a pipe can be opened once.
 func openable(o convert.Options, inNames []string, outName string) error {
 	var all allErrors
 	for _, name := range inNames {
@@ -182,7 +182,8 @@ func warnRepeated(w io.Writer, names []string) {
 	}
 }
 
-// emptyFile reports whether a regular file is empty, so that convert leaves it out.
+// emptyFile reports whether a name is a regular file without content: no bytes, or only white
+// space. If there are several inputs, commands leave out such files.
 func emptyFile(name string) bool {
 	if !exists(name) {
 		return false

@@ -71,7 +71,7 @@ func (c *http1Conn) Write(b []byte) (int, error) {
 func (c *http1Conn) look() {
 	head, _ := c.r.Peek(http1.HeadSize)
 	if !http1.Is(head) {
-		return // the server sees other errors when it reads
+		return // the server handles other bytes, and errors of Peek, when it reads
 	}
 	c.refused()
 	c.err = io.EOF

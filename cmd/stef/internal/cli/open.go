@@ -36,15 +36,16 @@ type opener struct {
 	base   baseFlag
 	memory uint
 	depth  uint
-	// otlp makes the opener open OTLP files, too: it converts them to the stream that
-	// stef convert would write.
+	// otlp makes the opener accept files of other formats, too: OTLP, Parquet, Arrow and
+	// stef-parts. It converts them to the stream that stef convert would write.
 	otlp bool
 	// onlySTEF says what to do with files of other formats, if the command reads
 	// only streams.
 	onlySTEF string
 	// repairs says that the command is repair.
 	repairs bool
-	// several says that the command has several files. Then the opener refuses every empty file.
+	// several says that the command has several files. Then the opener refuses every empty file,
+	// and the command leaves it out.
 	several bool
 
 	roots stream.List
@@ -149,7 +150,7 @@ type opened struct {
 	// other is the only root of --schema that fits the stream, if this root is not --root.
 	// If several roots or no other roots fit, other is nil.
 	other *stream.Root
-	// converted is the conversion of an OTLP file; src is then its output.
+	// converted is the conversion of a file of another format; src is then its output.
 	converted *conversionOf
 }
 
@@ -214,7 +215,7 @@ func (s *opened) begin(options convert.Options) error {
 	return err
 }
 
-// convert converts an OTLP file to a stream while the stream is read.
+// convert converts a file of another format to a stream while the stream is read.
 func (s *opened) convert(options convert.Options) {
 	options.To = convert.STEF
 	if s.root != nil {
@@ -230,7 +231,7 @@ func (s *opened) convert(options convert.Options) {
 	s.converted, s.src = c, r
 }
 
-// errStopped ends a conversion when its output is no longer read.
+// errStopped ends a conversion, or the reading of messages, when no more records are needed.
 var errStopped = errors.New("the command needs no more records")
 
 // blame adds the file name to a read error. If the schema may be wrong, blame
@@ -287,7 +288,7 @@ func (s *opened) Close() {
 	s.Input.Close()
 }
 
-// summary returns the result of a conversion of OTLP, or nil if the input is not OTLP.
+// summary returns the result of the conversion, or nil if the input is a stream.
 func (s *opened) summary() *convert.Result {
 	if s.converted == nil {
 		return nil

@@ -241,7 +241,8 @@ func (c *replayer) checkAll(env *Env, names []string) (filled []string, err erro
 
 // check refuses a file that cannot be opened, or that has several signals, before anything is
 // sent. Other errors of a file are reported while the file is sent. Of several files, it also
-// refuses empty ones, which eachInput leaves out. If the only file is empty, check reads it.
+// refuses empty ones, which eachInput leaves out. If the only file is empty, check reads it,
+// because this is an error in some formats.
 func (c *replayer) check(name string, several bool) error {
 	in, err := file.Open(name, nil)
 	if errors.Is(err, fs.ErrNotExist) && address.MatchString(name) {
@@ -311,8 +312,8 @@ func ofFile(err error) bool {
 	return errors.As(err, &bad) || errors.As(err, &failed)
 }
 
-// idleness prints when the next batch is due, if the wait is long: the first time, and each
-// time a wait is twice as long as the longest earlier wait.
+// idleness prints when the next batch is due, if the wait is long: the first time, and each time a
+// wait is at least twice as long as the last printed wait.
 type idleness struct {
 	out  io.Writer
 	pace float64

@@ -15,9 +15,8 @@ import (
 	stef "github.com/otelstef/stef/stef-go"
 )
 
-// Batches yields the batches of a STEF or OTLP file. An error ends the
-// iteration and names the file. After the last batch it passes the unknown fields of
-// JSON to the function ignored.
+// Batches yields the batches of a file of any format. An error ends the iteration and names the
+// file. After the last batch, Batches passes the unknown fields of JSON to the function ignored.
 func Batches(in *file.Input, root *stream.Root, ignored func([]otlpfile.UnknownField)) iter.Seq2[otlpfile.Batch, error] {
 	return func(yield func(otlpfile.Batch, error) bool) {
 		next, b, err := batches(in, root)

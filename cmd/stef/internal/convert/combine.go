@@ -16,9 +16,10 @@ const MaxFrameItems = 1 << 20
 // maxFrameBytes bounds the OTLP bytes of a combined batch, if it has OTLP bytes.
 const maxFrameBytes = 64 << 20
 
-// combiner combines consecutive batches of one signal to batches of at most c.most items. If c.most
-// is 0, the combiner returns each batch unchanged. It also returns batches without items unchanged,
-// because no limit would end a frame of such batches. The zero Batch means that there is no batch.
+// combiner combines consecutive batches of one signal to batches of at most c.most items. It does
+// not split larger batches. If c.most is 0, the combiner returns each batch unchanged. It also
+// returns batches without items unchanged, because no limit would end a frame of such batches. The
+// zero Batch means that there is no batch.
 type combiner struct {
 	most  int // maximum number of items of a combined batch
 	held  otlpfile.Batch

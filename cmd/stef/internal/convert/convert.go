@@ -254,8 +254,7 @@ func (r *Result) skip(o *Options, items uint64, err error) error {
 	return nil
 }
 
-// Run converts. Errors about files name the file; other errors are about the
-// options.
+// Run converts one input. Errors about files name the file; other errors are about the options.
 func Run(in *file.Input, out io.Writer, o Options) (*Result, error) {
 	if err := o.formats(in); err != nil {
 		return nil, err

@@ -30,7 +30,7 @@ type Requests struct {
 
 // NewRequests returns an empty sum.
 func NewRequests() (*Requests, error) {
-	// The settings of the zstd compression of gRPC messages in package cli.
+	// Use the settings with which package cli compresses gRPC messages.
 	encoder, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
 	if err != nil {
 		return nil, fmt.Errorf("zstd: %w", err)

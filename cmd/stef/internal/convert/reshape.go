@@ -43,7 +43,7 @@ func beyond(root *stream.Root, wire schema.WireSchema, name string) (bool, error
 
 // metricsShape converts records of metrics between the schemas.
 type metricsShape struct {
-	fromFlags, toFlags bool // whether points have Flags
+	fromFlags, toFlags bool // whether points of the input and of the output have the field Flags
 	toEntities         bool
 
 	flags, values, unvalued, entities uint64

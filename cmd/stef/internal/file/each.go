@@ -31,8 +31,8 @@ type eachUnpacker struct {
 	zstd    *zstd.Decoder
 	name    string
 	number  int   // number of the current message, from 1
-	offset  int64 // where the message begins in the file, with its length
-	size    int64 // size of the message, with its length
+	offset  int64 // where the length of the message begins in the file
+	size    int64 // size of the message and its length in the file
 	message []byte
 	rest    []byte // bytes to deliver
 }
@@ -70,7 +70,7 @@ func (u *eachUnpacker) next() error {
 type EachError struct {
 	Name   string // of the file
 	Number int    // of the message, from 1
-	Offset int64  // where the message begins in the file, with its length
+	Offset int64  // where the length of the message begins in the file
 	Err    error
 }
 

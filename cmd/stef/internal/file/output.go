@@ -114,7 +114,7 @@ type Output struct {
 	w       io.Writer
 	file    *os.File
 	temps   *Temps
-	path    string // the final path, if the file has another name until then
+	path    string // the path after Commit; "" if the output has no temporary file
 	replace bool   // whether Commit replaces a file with that path
 	written int64
 }

@@ -39,8 +39,8 @@ type Report struct {
 	// alone. The values are 0 if they are not known.
 	Requests       int
 	OTLP, OTLPZstd int64
-	// Source is the format of the file if the stream was converted from OTLP,
-	// or "".
+	// Source is the format of the file if the stream was converted from another format, otherwise
+	// "".
 	Source string
 }
 

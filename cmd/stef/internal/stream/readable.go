@@ -12,10 +12,10 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// Readable returns a record as its sender knows it. Writers send text bodies of log
-// records as templates with parameters, and observed times as differences: Readable
-// replaces them with the text and the time. It does not change other records, or bodies whose
-// parameters do not fit the template. It returns a changed copy and does not change rec.
+// Readable returns a record as its sender passed it. Writers send text bodies of log records as
+// templates with parameters, and observed times as differences. Readable returns a copy of a log
+// record with the text and the time instead. It keeps bodies whose parameters do not fit the
+// template. It returns records of other signals unchanged.
 func (r *Root) Readable(rec *dynamic.Struct) *dynamic.Struct {
 	if r.Signal != otlpfile.Logs {
 		return rec

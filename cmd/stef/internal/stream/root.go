@@ -55,7 +55,8 @@ type Root struct {
 // other columns, which contain the field of the same name.
 func (r *Root) Meaning(path string) string { return r.meanings[path] }
 
-// explain collects the comments of the fields of the compact form, below path.
+// explain stores the first sentence of the comment of each field of the compact form, by the path
+// of its column. path is the column of the struct that contains the fields.
 func (r *Root) explain(path string, fields []*schema.Field) {
 	for _, f := range fields {
 		column := path + "." + f.Name
