@@ -112,8 +112,8 @@ func columnsOf(b *batches) ([]columnSize, error) {
 	return sizesOfColumns(stream, frames)
 }
 
-// sizesOfColumns adds the sizes of columns over frames. The content of a frame
-// ends where the next frame begins, because the stream is not compressed.
+// sizesOfColumns adds the sizes of each column over all frames, and compresses each column alone.
+// The content of a frame ends where the next frame begins, because the stream is not compressed.
 func sizesOfColumns(stream []byte, frames []*dynamic.Frame) ([]columnSize, error) {
 	var contents []bytes.Buffer
 	var sizes []columnSize

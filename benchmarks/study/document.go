@@ -139,7 +139,7 @@ func (p *parser) table() *report.Table {
 	for i, name := range p.rows[0] {
 		column := report.Column{Name: plain(name)}
 		if strings.HasSuffix(strings.TrimSpace(p.rows[1][i]), ":") {
-			column.Format = report.Whole // numbers, as text
+			column.Format = report.Whole // aligns the column like numbers, although its cells are text
 		}
 		t.Columns = append(t.Columns, column)
 	}

@@ -186,8 +186,8 @@ func (r *run) senders(ctx context.Context, batches []otlpfile.Batch) ([]sender, 
 // no batches remain. The client calls sent after each batch that it has sent.
 type source func(client int) (next func() (*lap, bool), sent func(*lap))
 
-// source returns the source of the run. Each batch is sent once by one of the
-// clients, unless the run lasts for a time.
+// source returns the source of the run. Each batch is sent once by one of the clients, unless the
+// configuration sets a duration.
 func (r *run) source(batches []otlpfile.Batch) source {
 	if r.config.For > 0 {
 		return laps(batches, r.config)

@@ -34,7 +34,8 @@ func pluralNames(path string, s *schema.Schema) (list idl.Diagnostics) {
 	return list
 }
 
-// vetted are the methods that go vet reports in all types if they are getters.
+// vetted lists method names for which go vet expects a certain signature. go vet reports getters
+// with these names in all types.
 var vetted = []string{
 	"GobDecode", "GobEncode", "MarshalXML", "ReadByte", "ReadRune", "UnmarshalXML", "UnreadByte", "UnreadRune", "WriteByte",
 }
@@ -89,7 +90,8 @@ var otherStyle = regexp.MustCompile(`_|^([A-Z][0-9]*){5,}$`)
 // otherCase warns of names of fields and enum values that are in snake case or in capitals, because
 // they become parts of Go names.
 func otherCase(path string, s *schema.Schema) (list idl.Diagnostics) {
-	// warn warns of a name. what says what it becomes in Go, and names has all names beside it.
+	// warn warns of a name. what says what the name becomes in Go, and names has all names of the
+	// same struct or enum.
 	warn := func(pos schema.Pos, name, what string, names map[string]bool) {
 		advice := "write " + mixedCaps(name)
 		if names[mixedCaps(name)] {

@@ -45,8 +45,8 @@ exporters:
   count:
 `
 
-// serviceConfig connects every receiver to an exporter. The Collectors log
-// little, because they are measured from outside.
+// serviceConfig connects the receiver stef to an exporter, in a pipeline for each signal. The
+// Collectors log little, because they are measured from outside.
 const serviceConfig = `
 service:
   telemetry:

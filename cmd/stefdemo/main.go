@@ -18,9 +18,8 @@
 // and times, but the same values and texts, which compress better than new
 // telemetry does.
 //
-// With -serve it leaves the pair running for your own OTLP client until it is
-// interrupted. With -files it writes the recordings to STEF files, reads them
-// back and compares.
+// With -serve it leaves both Collectors running for your own OTLP client until it is interrupted.
+// With -files it writes the recordings to STEF files, reads them back and compares.
 //
 // Exit codes: 0 done, 1 something did not arrive or failed, 2 the flags are wrong.
 package main
@@ -97,7 +96,7 @@ func compare(ctx context.Context, out io.Writer, rounds int) error {
 	return report(out, stef, otlp)
 }
 
-// serveUntil runs a pair and prints what arrives, until ctx ends.
+// serveUntil runs an agent and a backend and prints what arrives, until ctx ends.
 func serveUntil(ctx context.Context, out io.Writer, otlp, stef string) error {
 	p, err := startPair("auto", otlp, stef)
 	if err != nil {

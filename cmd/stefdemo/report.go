@@ -69,9 +69,9 @@ func (c costs) all() (sent, received int64) {
 // arrival is the maximum time until an acknowledged item arrives.
 const arrival = 30 * time.Second
 
-// measure sends the recordings from an exporter to a receiver with a protocol. It
-// sends the first half of each recording to warm the streams up, then the second
-// half, rounds times.
+// measure sends the recordings through an agent and a backend, which use a protocol between them.
+// It measures the first half of each recording, on new streams, and then the second half, sent
+// rounds times on the same streams.
 func measure(ctx context.Context, protocol string, recordings *[len(signals)]*recording, rounds int) (all [len(signals)]costs, err error) {
 	entry, err := freeAddress()
 	if err != nil {
@@ -113,7 +113,8 @@ func (p *pair) measure(ctx context.Context, s kind, r *recording, rounds int) (c
 	return cost{sent, p.counts()[s] - before, p.bytes() - bytes, after - cpu, ok}, nil
 }
 
-// report prints both paths side by side, and fails if items are missing.
+// report prints the costs of STEF and of OTLP side by side. It returns an error if items are
+// missing.
 func report(out io.Writer, stef, otlp [len(signals)]costs) error {
 	var wrong []string
 	for _, part := range []struct {

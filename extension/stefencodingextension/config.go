@@ -199,5 +199,5 @@ func (c *LimitsConfig) Validate() error {
 	)
 }
 
-// maxMiB bounds sizes that are kept in an int of 32 bits.
+// maxMiB bounds sizes in MiB, so that the bytes fit into an int of 32 bits.
 const maxMiB = math.MaxInt32 / mib

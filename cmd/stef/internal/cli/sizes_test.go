@@ -31,8 +31,8 @@ func TestSizes(t *testing.T) {
 		require.Len(t, cells, 4, row)
 		want := cells
 		if strings.Contains(row, "`xz ") {
-			// xz 5.4.1 makes 160,612, 102,336 and 81,580 bytes of streams of these sizes. If the
-			// sizes change, run xz again.
+			// xz 5.4.1 compresses the streams of these sizes to 160,612, 102,336 and 81,580 bytes.
+			// If the sizes change, run xz again.
 			want = []string{cells[0], " 302,265 ", " 222,241 ", " 242,647 "}
 			require.Equal(t, []string{" 160,612 ", " 102,336 ", " 81,580 "}, cells[1:])
 		}
