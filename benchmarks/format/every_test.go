@@ -110,8 +110,8 @@ func TestDrops(t *testing.T) {
 	f(b)
 }
 
-// TestSeededCorruption changes one field of one item in the output of every format,
-// and requires that Check finds each change.
+// TestSeededCorruption makes one small change in the output of every format, such as another unit
+// or a lost metric, and requires that Check finds each change.
 func TestSeededCorruption(t *testing.T) {
 	f := func(batches []otlpfile.Batch, change func(otlpfile.Batch)) {
 		t.Helper()
@@ -258,7 +258,7 @@ func everyValueIn(v pcommon.Value, n, depth int) {
 	}
 }
 
-// everyAttribute adds some attributes to m, with one key twice.
+// everyAttribute adds up to six attributes to m. For some n, it also adds one key twice.
 func everyAttribute(m pcommon.Map, n int) {
 	var pairs xpdata.MapBuilder
 	for k := range n % 7 {

@@ -242,7 +242,7 @@ func BenchmarkPair(b *testing.B) {
 				r := results.Of(ref, age)
 				r.Sent(batches)
 				variants := selected(Variants)
-				if age != Repeated { // Repeated is only an upper bound, which does not show the better setting
+				if age != Repeated { // Repeated is not realistic, so it does not show which setting is better
 					r.With(others, same)
 					variants = selected(slices.Concat(Variants, others))
 				}

@@ -23,8 +23,8 @@ const (
 	First Age = "first batch"
 	// Steady sends the first half of the set and measures the second half.
 	Steady Age = "steady"
-	// Repeated sends the second half of the set and measures the same batches
-	// again. Real senders do not repeat themselves, so this is an upper bound.
+	// Repeated sends the second half of the set and measures the same batches again. Real senders
+	// do not repeat themselves, so the measured advantage of STEF is an upper bound.
 	Repeated Age = "repeated (bound)"
 )
 

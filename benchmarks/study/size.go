@@ -214,7 +214,8 @@ func sizes(c *Context, name, title string, formatsOf func(otlpfile.Signal) []for
 	return &Outcome{Parts: []report.Part{t, chart}, Blocks: map[string]string{name: c.Figures.sizeBlock(name) + picture(chart)}}, nil
 }
 
-// unlessTooLarge hides the error for sets that Otel Arrow cannot encode: tables omit these sets.
+// unlessTooLarge hides the error for sets that Otel Arrow cannot encode: for these sets, the tables
+// have no row of Otel Arrow.
 func unlessTooLarge(err error) error {
 	if errors.Is(err, format.ErrTooLarge) {
 		return nil

@@ -168,9 +168,10 @@ func speed(c *Context) (*Outcome, error) {
 	return o, nil
 }
 
-// speedBatches returns the batches in which a set is timed. A quick report times the published
-// sets of metrics as one batch, as the proposal does. All other sets are timed in natural
-// batches: the requests that the program sent.
+// speedBatches returns the batches in which a set is timed. A full report times natural batches,
+// which are the requests that the program sent, and one big batch. A quick report times only one of
+// the two: the big batch for published sets of metrics, as the proposal does, and natural batches
+// for all other sets.
 func (c *Context) speedBatches(set *dataset.Set) []*batches {
 	switch {
 	case len(set.Parts) == 1:
@@ -201,7 +202,8 @@ func (c *Context) extent() string {
 	return "A quick report: of each set, the first " + report.Whole(quickUnits) + " metrics, spans or log records are timed, and fewer formats, Parquet with one set a signal. make report-full times all."
 }
 
-// quick omits the slowest parts from a quick report.
+// quick omits some formats, mostly slow ones, from a quick report. Parquet ordered is timed only
+// for the first set of each signal.
 func (c *Context) quick(all []format.Format, set *dataset.Set) []format.Format {
 	if c.Full || c.Tiny {
 		return all

@@ -19,7 +19,7 @@ import (
 	"github.com/otelstef/stef/internal/otlpfile"
 )
 
-// TestPublished checks the quoted tables by known sums and factors.
+// TestPublished checks the numbers of rows of the quoted tables, and two factors that are known.
 func TestPublished(t *testing.T) {
 	f := func(name string, rows int) {
 		t.Helper()

@@ -567,8 +567,8 @@ func TestRunRefusesFolderOfOtherPackage(t *testing.T) {
 	require.Equal(t, 0, code, stderr)
 }
 
-// TestRunWarnsOfBases: stefc warns if a -base was omitted, because the new code then does not
-// read all old streams.
+// TestRunWarnsOfBases: stefc warns if the code in the folder was generated with another -base, or
+// without one, because the new code then does not read all old streams.
 func TestRunWarnsOfBases(t *testing.T) {
 	appended := strings.Replace(shop, "Color Color\n", "Color Color Note string\n", 1)
 	_, code, stderr := stefc(t, appended, "-base", "Order=3,1", "-out", "gen", "shop.stef")

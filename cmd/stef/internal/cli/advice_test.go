@@ -152,7 +152,7 @@ func TestAdvice(t *testing.T) {
 	bad := path("bad.stef", []byte("package a\nstruct A root { X timestamp }\n"))
 	f(cli.ExitData, "stef cat: "+bad+":2:19: unknown type \"timestamp\", did you mean \"uint64\"?\n   2 | struct A root { X timestamp }\n", "cat", "--schema", bad, own)
 
-	// Errors in the command line: a missing file, and commands that do not exist.
+	// Errors in the command line: the name of the file is missing, or the command does not exist.
 	f(cli.ExitUsage, "stef cat: FILE is missing; - is standard input\n", "cat")
 	f(cli.ExitUsage, "stef stat: FILE is missing; - is standard input\n", "stat")
 	f(cli.ExitUsage, `stef: there is no command "convrt", did you mean "convert"?; stef help lists them`, "convrt")

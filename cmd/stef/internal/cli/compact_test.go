@@ -191,8 +191,8 @@ func TestFormsAreExplained(t *testing.T) {
 	}
 }
 
-// TestFormsDamaged reads truncated and damaged streams in the compact form, and sources that
-// fail.
+// TestFormsDamaged reads a stream in the compact form with bytes of another frame after its end,
+// and sources that fail.
 func TestFormsDamaged(t *testing.T) {
 	compact := metrics(t, otelstef.CompactMetrics())
 	whole, _ := mustRun(t, compact, "cat", "-")

@@ -168,8 +168,7 @@ func endedOnce(t *testing.T) []byte {
 	return stream
 }
 
-// The summary of Parquet input has the size of the file. If the output is empty, there is no
-// ratio.
+// The summary of Parquet input has the size of the file. If the input is empty, there is no ratio.
 func TestConvertSummary(t *testing.T) {
 	dir, recording := folder(t)
 	table, out := filepath.Join(dir, "x.parquet"), filepath.Join(dir, "x.stef")
@@ -215,8 +214,8 @@ func cutAt(t *testing.T, stderr string) string {
 	return found[1]
 }
 
-// All commands name the same position in a truncated or damaged stream, for each schema and
-// signal, and mention repair.
+// repair, cat, stat and convert name the same position in a truncated or damaged stream, for each
+// signal, in the compact form and in the full schema. The errors suggest stef repair.
 func TestPlaceOfDamage(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -25,9 +25,9 @@ import (
 	"github.com/otelstef/stef/internal/fixtures"
 )
 
-// shortCuts are truncated files of 12 messages in each format and compression. They are shorter
-// than the part of a file that the tool reads to recognise the format. So the tool reads up to the
-// cut before it knows the format.
+// shortCuts returns files of 12 messages in each format and compression, for tests that cut them.
+// The files are shorter than the part of a file that the tool reads to recognise the format. So the
+// tool reads up to the cut before it knows the format.
 func shortCuts(t *testing.T) map[string][]byte {
 	t.Helper()
 	parts, err := fixtures.Parts(fixtures.Traces())

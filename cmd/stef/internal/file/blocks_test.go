@@ -17,7 +17,8 @@ import (
 	"github.com/otelstef/stef/cmd/stef/internal/file"
 )
 
-// A cut compressed file ends after a whole block only where its writer flushed.
+// WholeBlocks is true for a compressed file that was cut at the end of a block, and only then. In
+// this test, a block ends at each flush of the writer.
 func TestWholeBlocks(t *testing.T) {
 	noise := make([]byte, 300)
 	for i := range noise {
