@@ -24,7 +24,7 @@ import (
 
 // Format converts batches to bytes and back.
 type Format interface {
-	// Name is one or two words.
+	// Name is at most three words, such as STEF full sorted.
 	Name() string
 	// Setup explains how the format is configured, and why.
 	Setup() string

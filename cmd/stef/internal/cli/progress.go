@@ -48,8 +48,8 @@ func (env *Env) progress(in *file.Input) (stop func()) {
 	}
 }
 
-// bar returns one state of the bar, which fits a narrow terminal. A size below
-// 0 means unknown.
+// bar returns one state of the bar, which fits a narrow terminal. A size of 0 or less means
+// unknown.
 func bar(taken, size int64, took time.Duration) string {
 	const width = 30
 	mb := float64(taken) / 1e6

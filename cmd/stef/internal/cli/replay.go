@@ -239,10 +239,10 @@ func (c *replayer) checkAll(env *Env, names []string) (filled []string, err erro
 	return filled, err
 }
 
-// check refuses a file that cannot be opened, or that has several signals, before anything is
-// sent. Other errors of a file are reported while the file is sent. Of several files, it also
-// refuses empty ones, which eachInput leaves out. If the only file is empty, check reads it,
-// because this is an error in some formats.
+// check refuses a file that cannot be opened, before anything is sent. Without --signal, it also
+// refuses a file that has several signals. Other errors of a file are reported while the file is
+// sent. Of several files, it also refuses empty ones, which eachInput leaves out. If the only file
+// is empty, check reads it, because this is an error in some formats.
 func (c *replayer) check(name string, several bool) error {
 	in, err := file.Open(name, nil)
 	if errors.Is(err, fs.ErrNotExist) && address.MatchString(name) {
@@ -522,8 +522,8 @@ func (c *replayer) connect() (*grpc.ClientConn, *replay.Sender, error) {
 	return conn, sender, nil
 }
 
-// checkEndpoint refuses addresses that gRPC would retry forever: URLs of HTTP, and
-// names without a port. It accepts other schemes of gRPC, such as dns: and unix:.
+// checkEndpoint refuses addresses that gRPC would retry forever: URLs of HTTP, names without a
+// port, and ports out of range. It accepts other schemes of gRPC, such as dns: and unix:.
 func checkEndpoint(endpoint string) error {
 	if host, ok := strings.CutPrefix(endpoint, "http://"); ok {
 		return completef("--endpoint %s: write HOST:PORT without a scheme: %s", endpoint, host)
