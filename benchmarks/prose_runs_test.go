@@ -122,7 +122,7 @@ func (b book) gzip(t *testing.T) {
 	b.here.says(t, "java logs, had %s times its speed, %s times with `-ballast 1024`", worst("default"), worst("-ballast 1024"))
 }
 
-// settings checks the tables of other settings.
+// settings checks the tables with the results of settings of the exporter other than the defaults.
 func (b book) settings(t *testing.T) {
 	runs := table(t, "pair-runs")
 	row := func(p *page, name, setting string, pairs bool) {
@@ -268,7 +268,8 @@ func (b book) sets(t *testing.T) {
 	b.here.says(t, "| Pair | large sets | steady | up to 8,192 items | %s | %s | %s |", bytes...)
 }
 
-// generated checks the figures of new series and of lines of logs.
+// generated checks what the pages say about generated telemetry: new series, short traces and lines
+// of logs.
 func (b book) generated(t *testing.T) {
 	series := table(t, "pair-new-series")
 	fresh := func(setting, points, values, age, column string) []float64 {

@@ -20,8 +20,8 @@ import (
 
 var redraw = flag.Bool("redraw", false, "draw the published tables and charts of sizes and latencies again from their CSV files, without measuring")
 
-// TestSizesMatchCSV checks that the tables and charts of sizes show the figures of the CSV
-// files in the same folder. With -redraw it writes the tables and charts.
+// TestSizesMatchCSV checks that the tables and charts of sizes show the figures of the CSV files in
+// the folder results. With -redraw it writes the tables and charts.
 func TestSizesMatchCSV(t *testing.T) {
 	drawn, err := study.Redraw(published)
 	require.NoError(t, err)

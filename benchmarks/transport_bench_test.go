@@ -24,9 +24,9 @@ var ways = []struct {
 
 // BenchmarkTransport sends batches over gRPC with an injected round trip. An
 // operation is a run on its own connection. The figures cover all operations together, so that
-// each operation has its share of the garbage collections. The load "table" is that of the
-// transport table in the README. It would take too long with long round trips, so it runs only
-// with short round trips.
+// each operation has its share of the garbage collections. The load "table" is that of the first
+// table in transport.md. It would take too long with long round trips, so it runs only with short
+// round trips.
 func BenchmarkTransport(b *testing.B) {
 	loads := []struct {
 		name    string

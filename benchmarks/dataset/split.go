@@ -124,7 +124,8 @@ func (c *cutter) metrics(rm pmetric.ResourceMetrics) {
 	}
 }
 
-// keepPoints removes all points of a metric before begin and from end on.
+// keepPoints keeps the points of a metric from index begin up to, but not including, index end, and
+// removes the others.
 func keepPoints(m pmetric.Metric, begin, end int) {
 	switch m.Type() {
 	case pmetric.MetricTypeGauge:

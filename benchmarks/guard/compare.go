@@ -90,8 +90,8 @@ func shown(unit string, v float64) string {
 // control is part of the names of benchmarks whose figures should be equal on both sides.
 const control = "format=OTLP/"
 
-// print prints the figures of the units in names. If some are worse, it lists them and returns
-// errWorse.
+// print prints the figures whose unit is in the map names. If some are worse, it lists them and
+// returns errWorse.
 func print(out io.Writer, base string, changes []change) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(table, "benchmark\tfigure\t%s\tspread\twork tree\tspread\tchange\tp\t\n", base)

@@ -270,7 +270,7 @@ func agesOf(c *Context, t *report.Table, set *dataset.Set, age Age) error {
 				t.Bench = append(t.Bench, benchLines(fmt.Sprintf("Ages/set=%s/signal=%s/age=%s/compression=%s/op=%s/format=%s",
 					set.Name, set.Signal, benchName(string(age)), []string{"none", "zstd"}[p], name, benchName(formats[f].Name())), at(f, p, op))...)
 			}
-			// best is the index in formats of STEF in the default order of the exporter: sorted, or
+			// best is the index of the format STEF in the default order of the exporter: sorted, or
 			// ordered for logs.
 			best := 2
 			if set.Signal == otlpfile.Logs {

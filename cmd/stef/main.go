@@ -1,7 +1,7 @@
 // Copyright The Otel/STEF Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Stef converts telemetry between OTLP and STEF, and inspects STEF streams.
+// Stef converts telemetry between OTLP, STEF, Parquet and Arrow, and inspects STEF streams.
 //
 //	stef convert metrics.otlp.zst metrics.stef
 //	stef cat metrics.stef

@@ -17,7 +17,8 @@ const (
 	OptimizeCPU Optimization = "cpu"
 	// OptimizeBalanced is the default.
 	OptimizeBalanced Optimization = "balanced"
-	// OptimizeBytes makes streams small, at about twice the CPU time.
+	// OptimizeBytes makes streams small. In a steady stream it costs about twice the CPU time of
+	// OptimizeBalanced.
 	OptimizeBytes Optimization = "bytes"
 )
 

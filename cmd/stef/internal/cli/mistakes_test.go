@@ -25,7 +25,7 @@ import (
 	stef "github.com/otelstef/stef/stef-go"
 )
 
-// mistakes is a folder with files of all signals. The file both has spans and logs.
+// mistakes is a folder with files of all signals. The field both names a file with spans and logs.
 type mistakes struct {
 	t                                *testing.T
 	dir                              string

@@ -1,8 +1,8 @@
 // Copyright The Otel/STEF Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package convert converts files of telemetry to another format: OTLP to STEF,
-// STEF to OTLP, and each format to itself with other settings.
+// Package convert converts files of telemetry between OTLP, STEF, Parquet and Arrow, and from a
+// format to itself with other settings.
 //
 //	out, err := convert.Run(in, w, convert.Options{To: convert.STEF, ...})
 //

@@ -59,7 +59,7 @@ func Wait(d time.Duration) string {
 
 // Ratio writes a ratio with three digits, or as a whole number: 0.500, 1.00, 18.1, 1,178.
 func Ratio(r float64) string {
-	// At both ends %g would write an exponent.
+	// For very large and very small ratios, %g would write an exponent.
 	switch {
 	case r >= 999.5:
 		return Grouped(uint64(math.Round(r)))
