@@ -33,15 +33,15 @@ import (
 	"github.com/otelstef/stef/internal/teltest/rawgrpc"
 )
 
-// textOf returns a point with a text of n bytes.
+// textOf returns metrics with one point, whose resource has a text attribute of n bytes.
 func textOf(n int) pmetric.Metrics {
 	md := points(1)
 	md.ResourceMetrics().At(0).Resource().Attributes().PutStr("text", strings.Repeat("x", n))
 	return md
 }
 
-// TestCompressedRequests checks that requests of each compression arrive unchanged, whether they
-// need a small or a large place.
+// TestCompressedRequests checks that requests of each compression arrive unchanged. Some are larger
+// than smallRequest after decompression, so they need a large place.
 func TestCompressedRequests(t *testing.T) {
 	large := 40 * mib
 	if testing.Short() {
@@ -60,7 +60,7 @@ func TestCompressedRequests(t *testing.T) {
 	}
 }
 
-// A client need not compress each message of a call that names a compression.
+// A call names a compression. The client may still send a message of this call uncompressed.
 func TestUncompressedRequestOfCompressedCall(t *testing.T) {
 	to, _, metrics, _ := everything()
 	r := startRig(t, testConfig(), to)
@@ -125,10 +125,10 @@ func sendCompressed(t testing.TB, r *rig, name string, message []byte, connectio
 	return answered
 }
 
-// TestCompressedRequestsTogether: the memory of requests that are small on the wire and large
-// after decompression is bounded by the places and the admission, however many requests there
-// are. With the race detector, the test needs much more time and memory. The race detector runs
-// with -short, so the requests are smaller with -short.
+// TestCompressedRequestsTogether: requests are small on the wire and large after decompression. The
+// number of places and the admission limit bound their memory, however many requests there are. The
+// race detector needs much more time and memory and runs with -short, so the requests are smaller
+// with -short.
 func TestCompressedRequestsTogether(t *testing.T) {
 	full, some := 57*mib, 6*mib
 	if testing.Short() {
@@ -160,8 +160,8 @@ func TestCompressedRequestsTogether(t *testing.T) {
 	}
 }
 
-// emptyPoints returns a request of points without fields. A point has 2 bytes in the request, and
-// 104 bytes as pdata.
+// emptyPoints returns a request of points without fields. A point takes 2 bytes in the request, and
+// 104 bytes of memory as pdata.
 func emptyPoints(n int) []byte {
 	body := bytes.Repeat([]byte{1<<3 | 2, 0}, n/2)
 	for _, field := range []protowire.Number{5, 2, 2, 1} {
@@ -183,8 +183,8 @@ func TestRequestOfManyMessages(t *testing.T) {
 	r.requireIdle()
 }
 
-// TestNestedRequest: pdata decodes nested values recursively. Without a bound, this request
-// would exceed the stack of a goroutine, and the process would end.
+// TestNestedRequest: pdata decodes nested values recursively. If the depth were not limited, this
+// request would exceed the stack of a goroutine, and the process would end.
 func TestNestedRequest(t *testing.T) {
 	to, _, _, _ := everything()
 	r := startRig(t, testConfig(), to)
@@ -256,8 +256,9 @@ func TestCompressedRequestGivesUp(t *testing.T) {
 	r.requireIdle()
 }
 
-// TestCancelledRequestIsCharged: a client that cancels a request pays for the part that was
-// already decompressed. An ordinary request costs less credit than its bytes add.
+// TestCancelledRequestIsCharged: if a client cancels a request, its credit pays for the part that
+// was already decompressed. After a cancelled request that expands only 12 times, the client still
+// has more credit than before: the bytes on the wire add more credit than the decompression costs.
 func TestCancelledRequestIsCharged(t *testing.T) {
 	to, _, _, _ := everything()
 	r := startRig(t, testConfig(), to)
@@ -277,7 +278,7 @@ func TestCancelledRequestIsCharged(t *testing.T) {
 	require.Greater(t, honest.who.credit.balance(), int64(firstCredit))
 }
 
-// endingContext is a context that ends when its error was asked for several times.
+// endingContext is a context that ends after a number of calls of Err.
 type endingContext struct {
 	context.Context
 	left int
@@ -291,8 +292,8 @@ func (e *endingContext) Err() error {
 	return nil
 }
 
-// Small requests do not wait for large requests. The metric counts a waiting request until the
-// client gives up.
+// Small requests do not wait for large requests. The metric decompression_waiting counts a waiting
+// request until its client cancels it.
 func TestPlacesToDecompress(t *testing.T) {
 	to, _, metrics, _ := everything()
 	r := startRig(t, testConfig(), to)
@@ -328,7 +329,7 @@ func TestPlacesToDecompress(t *testing.T) {
 	go func() { results <- export(conn, textOf(8*mib)) }()
 	waiting(1)
 	d.small.release(other, decodingPlaces())
-	waiting(1) // now for the large place
+	waiting(1) // the request has its small place and waits for a large place
 	d.large.release(other, largePlaces())
 	require.NoError(t, <-results)
 	r.requireIdle()
@@ -349,7 +350,7 @@ func TestCompressedRequestUnderPressure(t *testing.T) {
 	r.requireIdle()
 }
 
-// TestJoin joins the parts of requests, and reuses the buffer of an expensive request.
+// TestJoin joins the parts of requests. For an expensive request, the buffer comes from bodies.
 func TestJoin(t *testing.T) {
 	pool := mem.DefaultBufferPool()
 	contended := new(atomic.Int64)

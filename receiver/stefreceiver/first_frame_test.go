@@ -12,8 +12,9 @@ import (
 	"go.opentelemetry.io/collector/pdata/pmetric"
 )
 
-// TestFirstFrameLargerThanBatch checks that a stream asks for the admission of a batch, not of its
-// whole first frame. The batches fit. The frame does not fit, and is over the limit of what may wait.
+// TestFirstFrameLargerThanBatch checks that a stream requests admission for a batch, not for its
+// whole first frame. Each batch fits into the free 2 MiB. The frame does not fit. It could not wait
+// either, because it is larger than the waiting limit.
 func TestFirstFrameLargerThanBatch(t *testing.T) {
 	to, _, metrics, _ := everything()
 	r := startRig(t, testConfig(func(c *Config) {

@@ -35,8 +35,8 @@ type frameParts struct {
 	content []byte
 }
 
-// cutFrames splits an uncompressed stream into its frames. It drops bytes that are not a
-// frame.
+// cutFrames splits an uncompressed stream into its frames. It drops bytes at the end that are not a
+// whole frame.
 func cutFrames(stream []byte) (f frames) {
 	// A stream begins with the fixed header, and the variable header, which is a frame.
 	if len(stream) < 5 {
@@ -86,7 +86,7 @@ func (f *frames) edit(other *frames, changes []byte) {
 		p := &f.list[i]
 		at := 0
 		if len(p.content) > 0 {
-			at = where / len(f.list) % len(p.content) // near the beginning, where the sizes of columns are
+			at = where / len(f.list) % len(p.content) // near the beginning, because the sizes of columns are there
 		}
 		switch what % 9 {
 		case 0: // a frame of the other stream, whose dictionaries differ
@@ -136,7 +136,7 @@ func TestEditFrames(t *testing.T) {
 		require.Equal(t, stream, f.bytes())
 		for what := range byte(9) {
 			f = cutFrames(stream)
-			f.list[0].content = append(f.list[0].content, 1) // so that frames of both streams differ
+			f.list[0].content = append(f.list[0].content, 1) // so that the frames of the two streams differ
 			before := f.bytes()
 			f.edit(&other, []byte{what, 0, 5})
 			require.NotEqual(t, before, f.bytes(), "%d", what)
@@ -144,10 +144,9 @@ func TestEditFrames(t *testing.T) {
 	}
 }
 
-// FuzzStream: for any stream of any signal, each decoded record is settled once, no bytes
-// remain admitted, and nothing panics. Without genes, the stream is raw bytes. With genes, it
-// is a valid stream of a recipe, whose frames are changed and mixed with the frames of a
-// second recipe.
+// FuzzStream: for any stream of any signal, each decoded record is settled once, no bytes remain
+// admitted, and nothing panics. Without genes, the stream is raw bytes. With genes, a recipe writes
+// a valid stream. Then its frames are changed and mixed with the frames of a second recipe.
 func FuzzStream(f *testing.F) {
 	for _, options := range [][]stef.WriterOption{nil, {stef.WithCompression(stef.Zstd)}, {otelstef.PublishedMetrics()}} {
 		f.Add(byte(0), []byte{}, []byte{}, bytes.Join(chunksOf(f, []pmetric.Metrics{points(3), points(1)}, options...), nil))

@@ -59,7 +59,7 @@ type account struct {
 	room []*waiter
 }
 
-// keptRoom is the capacity of account.room that a client keeps when it waits for nothing.
+// keptRoom is the largest capacity of account.room that stays allocated when no request waits.
 const keptRoom = 64
 
 type waiter struct {
@@ -88,11 +88,11 @@ func (g *gate) acquire(ctx context.Context, a *account, n int64) error {
 	return g.wait(ctx, g.enter(a, n))
 }
 
-// mayWait reports whether a request was not refused: it was admitted, or it waits.
+// mayWait reports whether the request of a waiter was admitted (w is nil) or waits. It returns
+// false if the request was refused.
 func (w *waiter) mayWait() bool { return w == nil || w.admitted != nil }
 
-// wait waits until the waiter that enter returned is admitted. It returns the same errors
-// as acquire.
+// wait waits until w, the result of enter, is admitted. It returns the same errors as acquire.
 func (g *gate) wait(ctx context.Context, w *waiter) error {
 	switch {
 	case w == nil:
@@ -109,8 +109,8 @@ func (g *gate) wait(ctx context.Context, w *waiter) error {
 	}
 }
 
-// enter admits n and returns nil, or returns a waiter. If the channel of the waiter is nil, the
-// request is refused.
+// enter admits n and returns nil, or returns a waiter. If the channel admitted of the waiter is
+// nil, the request is refused. Otherwise it waits, and the channel is closed when it is admitted.
 func (g *gate) enter(a *account, n int64) *waiter {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -136,14 +136,15 @@ func (g *gate) enter(a *account, n int64) *waiter {
 	return w
 }
 
-// earlierWaiter reports whether a waiter within its share has an earlier start.
+// earlierWaiter reports whether a waiting request has an earlier start and is within the share of
+// its client.
 func (g *gate) earlierWaiter(start int64) bool {
 	w := g.next()
 	return w != nil && w.start < start
 }
 
-// leave ends a wait. If the request was admitted meanwhile, leave returns the
-// admitted amount to the gate.
+// leave ends the wait of a request whose context has ended. If the request was admitted in the
+// meantime, leave releases the admitted amount.
 func (g *gate) leave(w *waiter) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -156,7 +157,7 @@ func (g *gate) leave(w *waiter) {
 	g.admit()
 }
 
-// adjust changes the admitted amount of a client by n, even if n does not fit.
+// adjust changes the admitted amount of a client by n, even if the amount then exceeds the limit.
 func (g *gate) adjust(a *account, n int64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -164,7 +165,8 @@ func (g *gate) adjust(a *account, n int64) {
 	g.add(a, n)
 }
 
-// reacquire admits n again, without a wait, after n was admitted and released.
+// reacquire admits n immediately, even if it does not fit. Use it for an n that was admitted and
+// released before.
 func (g *gate) reacquire(a *account, n int64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -181,7 +183,7 @@ func (g *gate) add(a *account, n int64) {
 	}
 }
 
-// admit admits waiting requests in their order, up to the first that does not fit.
+// admit admits waiting requests in their order, until one does not fit.
 func (g *gate) admit() {
 	for {
 		w := g.next()
@@ -194,7 +196,8 @@ func (g *gate) admit() {
 	}
 }
 
-// next returns the waiter to admit next, or nil if no waiter is within its share.
+// next returns the waiter to admit next, or nil if admitting any waiter would exceed the share of
+// its client.
 func (g *gate) next() *waiter {
 	var best *waiter
 	for _, a := range g.room {

@@ -200,8 +200,8 @@ func TestGateIsFair(t *testing.T) {
 	})
 }
 
-// TestGateOrder: two clients wait. The client that was never admitted is next, not the
-// client that was admitted with a large amount.
+// TestGateOrder: two clients wait. One of them was already admitted with a large amount. The other
+// was never admitted, so it is next.
 func TestGateOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGate(8, 100)
@@ -228,8 +228,8 @@ func TestGateOrder(t *testing.T) {
 	})
 }
 
-// TestGateWaitingShare: a client with many waiting requests cannot fill the room for waiting,
-// so another client can still wait.
+// TestGateWaitingShare: a client with many waiting requests cannot use the whole waiting limit, so
+// another client can still wait.
 func TestGateWaitingShare(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGate(4, 8)
@@ -253,7 +253,7 @@ func TestGateWaitingShare(t *testing.T) {
 	})
 }
 
-// A client with many waiting requests does not make the requests of other clients slow.
+// The gate stays fast if a client has many waiting requests, so other clients are admitted quickly.
 func TestGateOfManyWaiters(t *testing.T) {
 	if testing.Short() {
 		t.Skip("measures time")

@@ -15,7 +15,8 @@ import (
 
 // handler serves both protocols of a signal. It hides the batch type of a pipe.
 type handler interface {
-	// handle registers the pipe as the handler of STEF streams of its root.
+	// handle registers the pipe as the handler of STEF streams that have the root struct of its
+	// signal.
 	handle(s *stefgrpc.Server) error
 	// register registers the pipe as the OTLP service of its signal.
 	register(r grpc.ServiceRegistrar)

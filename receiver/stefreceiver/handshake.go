@@ -61,15 +61,15 @@ func (l *loggedTLS) Clone() credentials.TransportCredentials {
 	return &loggedTLS{l.TransportCredentials.Clone(), l.s}
 }
 
-// plain are the credentials of a receiver without TLS. They log clients that use TLS or
-// HTTP/1.1, because gRPC closes such connections without a report.
+// plain are the credentials of a receiver without TLS. They log clients that use TLS or HTTP/1.1:
+// gRPC closes such connections without a log line.
 type plain struct {
 	credentials.TransportCredentials
 	s *shared
 }
 
-// ServerHandshake implements credentials.TransportCredentials. It may wait for the first
-// bytes of the client, because gRPC has set a deadline.
+// ServerHandshake implements credentials.TransportCredentials. It waits for the first bytes of the
+// client. The wait is bounded, because gRPC has set a deadline for the handshake.
 func (l *plain) ServerHandshake(conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	first := make([]byte, http1.HeadSize)
 	first = first[:peek(conn, first)]

@@ -155,7 +155,7 @@ func TestLimits(t *testing.T) {
 	f("frame", "the frame has", func(l *LimitsConfig) { l.MaxFrameMiB = 1 }, large(2, mib), zip)
 	f("record", "needs more memory than 1048576 bytes", func(l *LimitsConfig) { l.MaxRecordAllocMiB = 1 }, arrays(250), zip)
 
-	// The dictionaries of a reader may use twice the announced limit plus the memory of one
+	// A reader accepts dictionaries of up to twice the announced limit, plus the memory of one
 	// record.
 	many := pmetric.NewMetrics()
 	for i := range 9 {
@@ -264,8 +264,8 @@ func TestCapabilities(t *testing.T) {
 	require.Equal(t, wire, p.capabilities.GetSchema())
 }
 
-// A client that sends half a frame and then nothing does not block other clients. The bytes
-// that it sent are counted.
+// A client that sends half a frame and then nothing does not block other clients. The bytes of the
+// half frame are counted as buffered.
 func TestSlowClientReleasesPlace(t *testing.T) {
 	to, _, metrics, _ := everything()
 	r := startRig(t, testConfig(func(c *Config) { c.Admission = AdmissionConfig{RequestLimitMiB: 1} }), to)
@@ -283,9 +283,9 @@ func TestSlowClientReleasesPlace(t *testing.T) {
 	require.Equal(t, 3, metrics.DataPointCount())
 }
 
-// While the memory of the request limit is in use, clients send half a frame and then nothing. They
-// do not block other clients. The receiver refuses them after the rest of the frame, because it
-// counts the refused records.
+// While other requests use all of admission::request_limit_mib, clients send half a frame and then
+// nothing. They do not block other clients. The receiver counts the refused records, so it refuses
+// such a client only after it has received the rest of the frame.
 func TestSlowRefusedClientReleasesPlace(t *testing.T) {
 	to, _, _, _ := everything()
 	r := startRig(t, testConfig(func(c *Config) { c.Admission = AdmissionConfig{RequestLimitMiB: 1} }), to)
@@ -416,8 +416,9 @@ func (slowError) As(any) bool {
 	return false
 }
 
-// TestBatchOfEvictedStream: a batch whose memory ends its stream still reaches the pipeline.
-// Otherwise the client would send the batch again, and the next stream would end in the same way.
+// TestBatchOfEvictedStream: with the memory of a batch, a stream exceeds the memory limit and must
+// end. The batch still reaches the pipeline. Otherwise the client would send it again, and the next
+// stream would end in the same way.
 func TestBatchOfEvictedStream(t *testing.T) {
 	settings := receivertest.NewNopSettings(metadata.Type)
 	s, err := newShared(testConfig(), settings)

@@ -36,8 +36,9 @@ const (
 	laneBatch = mib
 	// restPerWork is the time that a lane rests, divided by the time of the preceding work.
 	restPerWork = 7
-	// laneRest is the maximum rest of a lane for each laneBatch. The measured time of the work
-	// can be too long: it includes the time that the pipeline waits for other components.
+	// laneRest limits the rest of a lane: a lane rests at most laneRest, plus laneRest for each
+	// full laneBatch of weight. The limit is needed because the measured time of the work can be
+	// too long: it includes the time that the pipeline waits for other components.
 	laneRest = 50 * time.Millisecond
 )
 
@@ -82,7 +83,7 @@ func rest(ctx context.Context, d time.Duration) {
 type credit struct {
 	mu   sync.Mutex
 	left int64
-	at   time.Time // when the credit of passing time was last added
+	at   time.Time // when credit for passing time was last added
 }
 
 const (
@@ -119,23 +120,23 @@ func (c *credit) add(received, cost int64) int64 {
 	return c.left
 }
 
-// batchCost returns the cost of a batch. It is the maximum of these costs: the weight of the
-// batch for admission; its records; the plain size of the frame that begins with the batch;
-// the memory that the stream newly holds; the memory that decoding added. The last cost is
-// for streams that restart their dictionaries in each frame: they add memory, but do not
-// hold it.
+// batchCost returns the cost of a batch. It is the maximum of these costs: the weight of the batch
+// for admission; its records; the plain size of the frame that begins with the batch; the memory
+// that the stream holds more than before the batch; the memory that decoding allocated. The last
+// cost is for streams that restart their dictionaries in each frame: they allocate memory, but do
+// not hold it.
 func batchCost(weight int64, records uint64, plain, held, added int64) int64 {
 	return max(weight, recordCost*int64(records), plain, held/heldCost, added/addedCost)
 }
 
-// heldCost is the number of newly held bytes that cost as much as one byte of
-// telemetry. Held memory has a cost because it must be allocated and measured.
+// heldCost is how many bytes of newly held memory cost as much as one byte of telemetry. Held
+// memory has a cost because it must be allocated and measured.
 const heldCost = 4
 
-// addedCost is the number of added bytes that cost as much as one byte of telemetry.
+// addedCost is how many bytes that decoding allocated cost as much as one byte of telemetry.
 const addedCost = 2
 
-// newlyHeld returns by how many bytes a stream grew beyond its allowance.
+// newlyHeld returns how many bytes beyond streamAllowance a stream holds more than before.
 func newlyHeld(before, after int64) int64 {
 	return max(0, max(after, streamAllowance)-max(before, streamAllowance))
 }

@@ -107,7 +107,7 @@ func waitedForProcessor(t testing.TB) (total time.Duration) {
 	return total
 }
 
-// ackInterval is the default.
+// ackInterval is the default of the option ack_interval.
 const ackInterval = 10 * time.Millisecond
 
 // latency returns the median and the 99th percentile of the time to deliver small batches. If
@@ -143,10 +143,10 @@ func latency(t testing.TB, hostile *siege) (median, p99 time.Duration) {
 	return took[len(took)/2], took[len(took)*99/100]
 }
 
-// TestHonestBesideHostile: during an attack, the p99 of an honest client is at most three
-// times its p99 without the attack, or three times the default of ack_interval if that is
-// longer. The default counts because a client that is alone on an idle machine does not wait
-// for the interval.
+// TestHonestBesideHostile: during an attack, the p99 of an honest client is at most three times its
+// p99 without the attack, or three times the default of ack_interval if that is longer. The default
+// is used because the p99 without the attack can be too short: a client that is alone on an idle
+// machine does not wait for the interval.
 func TestHonestBesideHostile(t *testing.T) {
 	text, attributes := sharedTextAttack(t), attributesAttack(t)
 	size := 57 * mib

@@ -179,7 +179,7 @@ func launch(t testing.TB, r *rig, n int, chunks chunkList, records uint64, patie
 	group.Wait()
 }
 
-// bounds of the default configuration, as README.md states them.
+// README.md states these bounds for the default configuration.
 const (
 	maxBatchOTLP   = (8 + 32) * mib
 	maxStreamBytes = 512 * mib
@@ -196,7 +196,7 @@ func TestSharedText(t *testing.T) {
 		size := int64((&pmetric.ProtoMarshaler{}).MetricsSize(md))
 		for old := largest.Load(); size > old && !largest.CompareAndSwap(old, size); old = largest.Load() {
 		}
-		if size <= maxBatchOTLP && marshalled.Add(1) < 100 { // as an exporter does
+		if size <= maxBatchOTLP && marshalled.Add(1) < 100 { // marshal the batch as an exporter does
 			_, _ = (&pmetric.ProtoMarshaler{}).MarshalMetrics(md)
 		}
 		got.Add(int64(md.DataPointCount()))
@@ -221,11 +221,11 @@ func TestManyAttributes(t *testing.T) {
 	require.Less(t, heap, int64(768*mib))
 }
 
-// TestDictionariesTogether: the dictionaries of all streams have a common bound.
+// TestDictionariesTogether: one bound applies to the sum of the dictionaries of all streams.
 func TestDictionariesTogether(t *testing.T) {
 	chunks, streams := dictionaryAttack(t), 24
 	if testing.Short() {
-		streams = 6 // these also exceed the bound
+		streams = 6 // 6 streams are enough to exceed the bound
 	}
 	r := startRig(t, testConfig(), sinks{metrics: acting(t, func(context.Context, pmetric.Metrics) error { return nil })})
 	var heap int64
@@ -241,7 +241,7 @@ func TestDictionariesTogether(t *testing.T) {
 	require.Less(t, peak, int64(2048*mib))
 }
 
-// TestHiddenMemory: memory that a stream keeps counts although it is not part of a batch.
+// TestHiddenMemory: memory that a stream keeps is counted, even if it is not part of a batch.
 func TestHiddenMemory(t *testing.T) {
 	notShort(t)
 	chunks := hiddenAttack(t)

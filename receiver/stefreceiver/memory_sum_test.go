@@ -52,8 +52,9 @@ func TestSumsOfMemory(t *testing.T) {
 	}
 	require.Contains(t, string(text), fmt.Sprintf("Each two further processors add %d MiB: the sum is", furtherProcessors(createDefaultConfig().(*Config))))
 
-	// fixed is the part of the sum that does not depend on the keys for small pods. A message has
-	// at least 4 MiB, so its part of the sum is subtracted.
+	// fixed is the part of the sum that does not depend on the options in the README table of small
+	// pods. These options are 0 here. Only max_recv_msg_size_mib cannot be 0: 4 MiB is its minimum,
+	// so the terms that depend on it are subtracted.
 	least := createDefaultConfig().(*Config)
 	least.ServerConfig.MaxRecvMsgSizeMiB, least.Limits, least.Admission = 4, LimitsConfig{}, AdmissionConfig{}
 	const message = 4
@@ -94,8 +95,8 @@ func TestSumsOfMemory(t *testing.T) {
 	}
 }
 
-// furtherProcessors returns what each two further processors add to the sum. Only one of the two
-// processors adds a large place.
+// furtherProcessors returns by how much two further processors increase the sum. It adds two
+// processors because one further processor does not always add a large place.
 func furtherProcessors(c *Config) int64 { return sumOfLimits(c, 4) - sumOfLimits(c, 2) }
 
 // TestSumsOfPages checks the sums that the pages about scale and threats repeat.

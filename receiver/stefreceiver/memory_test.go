@@ -140,8 +140,8 @@ func TestMemoryUnderPressure(t *testing.T) {
 		}
 	}
 	r.requireIdle()
-	// Each stream may exceed its admission by at most one batch. Here, a batch is
-	// smaller than the first admission of a stream.
+	// Each stream may exceed its admission by at most one batch. In this test, a batch is smaller
+	// than the amount that a stream requests from admission for its first batch.
 	require.Positive(t, most)
 	require.LessOrEqual(t, most, int64(limitMiB*mib+mib))
 }

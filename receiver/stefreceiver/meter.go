@@ -103,8 +103,8 @@ func (m *meter) ended(reason string) {
 	m.telemetry.ReceiverStefStreamsClosed.Add(context.Background(), 1, m.reasons[reason])
 }
 
-// received counts a batch and its bytes: on the wire, decompressed, and as OTLP. Without
-// records, such as for the headers of an empty stream, it counts only bytes.
+// received counts a batch and its bytes: on the wire, decompressed, and as OTLP. If records is 0,
+// such as for the headers of an empty stream, it counts only bytes.
 func (m *meter) received(records uint64, wire, encoded, asOTLP int64) {
 	ctx := context.Background()
 	if records > 0 {

@@ -220,9 +220,9 @@ func (p *pipe[T]) weigh(ctx context.Context, request *otlpRequest, at *place) (i
 // decoded.
 func requestWeight(size, memory int64) int64 { return max(size, (memory+size)/memoryPerOTLP) }
 
-// memoryPerRequest is the maximum memory for each byte of a request, if its weight
-// exceeds the admission limit. Empty messages need up to 113 bytes, ordinary telemetry
-// two to four.
+// memoryPerRequest is the maximum memory for each byte of a request, if its weight exceeds the
+// admission limit. Empty messages need up to 113 bytes of memory for each byte, ordinary telemetry
+// needs two to four.
 const memoryPerRequest = 5
 
 func (p *pipe[T]) decodeOTLP(request *otlpRequest) (batch T, err error) {

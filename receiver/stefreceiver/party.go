@@ -22,7 +22,7 @@ type party struct {
 	requests  account // lanes of requests
 	credit    credit
 	users     int
-	left      time.Time // when the last user left
+	left      time.Time // when the last stream or request ended
 }
 
 // parties contains the connections that have streams, requests or a negative credit.

@@ -19,8 +19,9 @@ import (
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
-// recipe describes a hostile stream with one number for each gene. The writers of stef-go
-// write the streams, so the streams are valid, except for bytes that are flipped afterwards.
+// recipe describes a hostile stream. Each gene is one byte that sets one property of the stream.
+// The writers of stef-go write the streams, so the streams are valid, except for bytes that are
+// flipped afterwards.
 type recipe [genes]byte
 
 const (
@@ -65,8 +66,8 @@ func (r *recipe) scale(gene, most int) int {
 	return int(math.Round(math.Pow(float64(most), float64(r[gene])/255)))
 }
 
-// period reports whether record n begins a period of a gene. For a gene of 0, only record 0
-// begins a period.
+// period reports whether record n begins a new period. The gene sets the number of records of a
+// period. If the gene is 0, only record 0 begins a period.
 func (r *recipe) period(gene, n int) bool {
 	p := r.scale(gene, 4096)
 	return n == 0 || p > 0 && n%p == 0
@@ -79,7 +80,7 @@ func (r *recipe) root() string {
 	return []string{otelstef.MetricsRootName, otelstef.SpansRootName, otelstef.LogsRootName}[r[geneSignal]%3]
 }
 
-// cook returns the stream.
+// cook writes the stream of the recipe and returns its bytes.
 func (r *recipe) cook(t testing.TB) []byte {
 	var out chunkList
 	options := []stef.WriterOption{stef.WithDictBytes(1 << 30), stef.WithFrameBytes(31 << 20)}
@@ -99,10 +100,10 @@ func (r *recipe) cook(t testing.TB) []byte {
 	default:
 		err = c.logs(&out, options)
 	}
-	if !errors.Is(err, stef.ErrLimit) { // the records before a record that is too large are a valid stream, too
+	if !errors.Is(err, stef.ErrLimit) { // if a record is too large, the records before it are still a valid stream
 		require.NoError(t, err)
 	}
-	for range r.scale(geneRepeats, 64) { // frames of a stream that restarts everything can be repeated
+	for range r.scale(geneRepeats, 64) { // frames can be repeated if each frame restarts dictionaries and codecs
 		if r[geneRestart]%4 != 3 || len(out) < 3 {
 			break
 		}

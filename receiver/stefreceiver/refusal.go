@@ -29,8 +29,8 @@ type refusal struct {
 	status    *status.Status
 }
 
-// refusalOf converts an error of the pipeline to a refusal. after is the retry
-// delay if the error names none.
+// refusalOf converts an error of the pipeline to a refusal. after is the retry delay that is used
+// if the error has no delay.
 //
 // An error is permanent if it is marked as permanent, or if it carries a status that
 // OTLP does not retry. RESOURCE_EXHAUSTED and UNKNOWN count as temporary: limiters use
