@@ -21,8 +21,8 @@ import (
 	stefsdk "github.com/otelstef/stef/sdk"
 )
 
-// Environment variables of the program that TestApplicationKilled kills: its folder, and
-// after how many items of each signal it flushes.
+// These are environment variables of the program that TestApplicationKilled kills. They contain its
+// folder, and the number of items of each signal between two flushes.
 const (
 	asApplication = "STEF_SDK_CRASH"
 	perFlush      = "STEF_SDK_CRASH_PER_FLUSH"

@@ -72,7 +72,7 @@ func testFault(t *testing.T, f fault, batch bool) {
 			if want {
 				require.NoError(t, err)
 			} else if err != nil {
-				report(err) // ForceFlush returns errors of batches
+				report(err) // ForceFlush of a batch processor returns the errors of exports
 			}
 		}
 		return first
@@ -178,8 +178,9 @@ func TestApplicationFolderRemoved(t *testing.T) {
 	})
 }
 
-// The application has no permission to use its folder. The test uses simple processors,
-// because they export on its own goroutine: for root, other goroutines keep the permission.
+// The application has no permission to use its folder. The test uses simple processors, because
+// they export on the goroutine of the test. If the test runs as root, only this goroutine loses its
+// permission.
 func TestApplicationNoPermission(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "telemetry")
 	require.NoError(t, os.Mkdir(dir, 0o700))

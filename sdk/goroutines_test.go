@@ -191,7 +191,7 @@ func (w *watched) release() {
 	}
 }
 
-// shared returns the signals whose exporter ran on one of the goroutines.
+// shared returns the signals whose exporter ran on one of the given goroutines.
 func (w *watched) shared(numbers map[string]bool) (list []string) {
 	for _, name := range []string{"spans", "metrics", "logs"} {
 		for number := range w.watches[name].callers {

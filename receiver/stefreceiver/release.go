@@ -30,8 +30,8 @@ const (
 	// releaseDelay is the wait before a forced collection. Two ordinary collections in
 	// that time make the forced collection unnecessary.
 	releaseDelay = time.Second
-	// releaseStreams is the number of ended streams, of 1 to 3 MiB each, that is
-	// worth a forced collection.
+	// releaseStreams is the minimum number of ended streams for a forced collection. They occupy 1
+	// to 3 MiB each.
 	releaseStreams = 64
 )
 
@@ -76,9 +76,9 @@ func (r *releaser) schedule() {
 	}
 }
 
-// check frees memory unless the collector ran twice since the last stream ended. At least as
-// many streams as are still open must have ended. So the number of forced collections grows with
-// the logarithm of the number of streams.
+// check frees memory, unless the collector ran twice since the last stream ended. It also requires
+// that at least releaseStreams streams have ended, and as many as are still open. So if streams
+// only end, the number of forced collections grows with the logarithm of their number.
 func (r *releaser) check() {
 	cycle := r.cycles()
 	r.mu.Lock()

@@ -52,13 +52,13 @@ func TestReleaseOfIdleStreams(t *testing.T) {
 func TestReleaseLeavesBusyProcessesAlone(t *testing.T) {
 	r, cycle, freed, run := fakeReleaser()
 	times(1000, r.join)
-	// The collector runs on its own.
+	// The collector runs on its own, so no collection is forced.
 	times(1000, r.leave)
 	*cycle += 2
 	run()
 	require.Zero(t, *freed)
 	require.Zero(t, r.ended)
-	// Few streams end.
+	// Too few streams end for a forced collection.
 	times(releaseStreams-1, r.join)
 	times(releaseStreams-1, r.leave)
 	run()

@@ -29,16 +29,18 @@ func newServed(t testing.TB) *served {
 	return &served{rig: r, hostile: r.dial(), honest: r.dial()}
 }
 
-// suffer sends a stream to the receiver and measures the allocations of the process, including
-// the client. The receiver must answer with an expected status, serve an honest client
-// afterwards, and hold no memory. The charge is at least the telemetry that the receiver counts.
-// This can be more than without gRPC: a client without credit gets smaller batches, and each
+// suffer sends a stream to the receiver and measures the allocations of the process, including the
+// client. The receiver must answer with an expected status, serve an honest client afterwards, and
+// hold no memory. The charge is the charge without gRPC, or the decoded telemetry if that is more.
+// It can be more because a client without credit gets smaller batches, and each batch repeats the
+// resource.
 // batch repeats the resource.
 func (s *served) suffer(root string, stream []byte) outcome {
-	out := sufferUpTo(s.t, root, stream, false, math.MaxInt64) // for the charge
+	out := sufferUpTo(s.t, root, stream, false, math.MaxInt64) // calculates the charge without gRPC
 	decoded := s.decoded()
 	allocated := allocatedBytes()
-	// A client without credit has to wait, and the search runs beside other work.
+	// The time is long because a client without credit has to wait, and because the search runs
+	// beside other work.
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	p := rawOpenOn(s.t, s.hostile, ctx, root)

@@ -45,11 +45,11 @@ type outcome struct {
 	records       uint64
 }
 
-// budget is the charge after which suffer ends a stream.
+// budget is the charge after which suffer stops decoding a stream.
 const budget = 16 * mib
 
-// suffer passes a stream through the receiver. With keep it measures live memory,
-// otherwise time and allocations.
+// suffer passes a stream through the receiver. If keep is true, it measures live memory, otherwise
+// CPU time and allocations.
 func suffer(t testing.TB, root string, stream []byte, keep bool) outcome {
 	return sufferUpTo(t, root, stream, keep, budget)
 }
@@ -84,7 +84,7 @@ func sufferAs[T any](t testing.TB, sig *signal.Descriptor[T], op operation, data
 		d.Decode = func() (T, error) {
 			if out.charged > budget || keep && out.weight > 4*mib {
 				none, _ := sig.Unmarshal(nil)
-				return none, io.EOF // further batches would cost the same
+				return none, io.EOF // stop here: further batches would cost the same
 			}
 			batch, err := decode()
 			ended = err
@@ -191,7 +191,7 @@ type objective struct {
 	keep bool
 	// overGRPC makes the search measure a server with the default configuration.
 	overGRPC bool
-	// relative reports that the bound depends on the recordings.
+	// relative says that the bound is computed from the ratio of the recordings.
 	relative bool
 	// ratio returns the ratio of an outcome. most returns the bound that the test checks;
 	// ordinary is the ratio of the recordings of this repository.
@@ -331,7 +331,7 @@ func recordedStreams(t testing.TB) (list []rooted) {
 	return list
 }
 
-// ordinaryRatio returns the ratio of the recordings.
+// ordinaryRatio returns the ratio of all recordings together.
 func ordinaryRatio(t testing.TB, o *objective, recorded []rooted) float64 {
 	var sum outcome
 	for _, r := range recorded {
@@ -356,7 +356,7 @@ func streamOf[T any](t testing.TB, sig *signal.Descriptor[T], form stef.WriterOp
 	return out.Bytes()
 }
 
-// search is a hill climbing that starts from the best known recipes.
+// search is a random search (hill climbing) that starts from the best known recipes.
 type search struct {
 	t         testing.TB
 	objective *objective
@@ -364,12 +364,12 @@ type search struct {
 	served    *served
 	best      []candidate // the worst streams first, at most 8
 	tried     int
-	// suffered has the first measurement of each recipe, for all objectives that measure the
-	// same. If it is nil, every measurement is new.
+	// suffered caches the first measurement of each recipe. Objectives that measure the same values
+	// share the map. If it is nil, nothing is cached.
 	suffered map[suffering]outcome
 }
 
-// suffering is what a measurement depends on.
+// suffering is the key of a cached measurement: the recipe, and what is measured (see suffer).
 type suffering struct {
 	recipe
 	keep bool
@@ -381,15 +381,15 @@ type candidate struct {
 	ratio float64
 }
 
-// measure returns the measurement with the least ratio.
+// measure measures a recipe several times and returns the measurement with the lowest ratio.
 func (s *search) measure(r *recipe, times int) candidate { return s.least(r, times, 0) }
 
-// within measures until the ratio is within a bound, at most five times: other load of
-// the machine makes ratios larger, never smaller.
+// within measures at most five times, until the ratio is at most the bound most. One measurement
+// within the bound is sufficient: other load of the machine makes ratios larger, never smaller.
 func (s *search) within(r *recipe, most float64) candidate { return s.least(r, 5, most) }
 
-// least measures several times and returns the measurement with the least ratio. It stops when
-// the ratio is at most enough.
+// least measures several times and returns the measurement with the lowest ratio. It stops when the
+// ratio is at most enough.
 func (s *search) least(r *recipe, times int, enough float64) candidate {
 	var stream []byte
 	defer func() {
@@ -466,7 +466,7 @@ func (s *search) climb(patience time.Duration) {
 				r[i] = 0
 			case 1:
 				r[i] = byte(s.random.Uint32())
-			default: // a step
+			default: // change the gene by at most 20
 				r[i] = byte(min(255, max(0, int(r[i])+s.random.IntN(41)-20)))
 			}
 		}

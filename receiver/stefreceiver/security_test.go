@@ -53,7 +53,7 @@ func certificate(t *testing.T) (certPEM, keyPEM []byte) {
 	return certificateOf(t, time.Now().Add(-time.Hour), time.Now().Add(time.Hour))
 }
 
-// certificateOf returns a certificate with a given time of validity.
+// certificateOf returns a certificate that is valid in the given period.
 func certificateOf(t *testing.T, from, until time.Time) (certPEM, keyPEM []byte) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -34,8 +34,8 @@ type server struct {
 	startErr error
 }
 
-// hardGrace is the time that the pipeline has to return after the deadline of a shutdown
-// has passed.
+// hardGrace is how long a shutdown waits for the pipeline to return after the deadline of the
+// shutdown has passed.
 const hardGrace = time.Second
 
 func (s *shared) start(ctx context.Context, host component.Host) error {
@@ -50,8 +50,9 @@ func (s *shared) start(ctx context.Context, host component.Host) error {
 }
 
 // These are windows of HTTP/2. streamWindow bounds the bytes of a stream that its handler has not
-// read yet, and connectionWindow the bytes of a connection per round trip. Without fixed windows,
-// gRPC enlarges the window of each stream to up to 16 MiB, which hostile clients could fill.
+// read yet. connectionWindow bounds the bytes that a connection receives in one round trip. Without
+// fixed windows, gRPC enlarges the window of each stream to up to 16 MiB, which hostile clients
+// could fill.
 const (
 	streamWindow     = 1 << 20
 	connectionWindow = 4 << 20

@@ -79,7 +79,7 @@ func (s *shared) leave() {
 }
 
 func newShared(config *Config, settings receiver.Settings) (*shared, error) {
-	settings.TelemetrySettings = injected.WithoutSignal(settings.TelemetrySettings) // else log lines would have the signal of the first component
+	settings.TelemetrySettings = injected.WithoutSignal(settings.TelemetrySettings) // else log lines of all signals would have the signal of the first component
 	c, err := newCore(config, settings)
 	if err != nil {
 		return nil, err

@@ -47,7 +47,7 @@ func TestShutdownWithoutStart(t *testing.T) {
 	require.Nil(t, sharedOf(config))
 }
 
-// The configuration can be used again.
+// After a shutdown, the receiver can be started again with the same configuration.
 func TestStartAgain(t *testing.T) {
 	config := testConfig()
 	for range 2 {

@@ -53,7 +53,7 @@ func TestSignalInLogs(t *testing.T) {
 	_, _ = s.send(largePoint())
 	require.Error(t, endOf(t, s.stream))
 
-	want := map[string]any{ // by the start of the line
+	want := map[string]any{ // the keys are the beginnings of log lines, the values are the expected signals
 		"Starting the STEF server":           nil,
 		"A stream was refused: there are":    nil, // the stream has not named its signal
 		"An OTLP request was refused: it is": "metrics",

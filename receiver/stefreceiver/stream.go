@@ -62,12 +62,12 @@ type stream[T any] struct {
 	refused    bool                    // the stream ends because too much data waits for admission
 	unacked    atomic.Int64            // records decoded and not settled
 	decoding   bool                    // the stream may decode (core.decoding) and has admitted bytes
-	paused     bool                    // the stream released both (see decoding) while it waits for the client
+	paused     bool // the stream released the permission to decode and the admitted bytes while it waits for the client
 	held       int64
 	lane       bool  // the stream holds a lane
 	yielded    bool  // the stream released its lane while it waits for the client
 	kept       int64 // memory of the reader after the last batch
-	mark       int64 // bytes delivered when kept was measured
+	mark       int64 // number of delivered bytes when kept was measured
 	compressed bool
 	claimed    int64 // memory for a frame that is allocated before its bytes arrive
 
@@ -138,8 +138,8 @@ func (s *stream[T]) evict() {
 	s.transport.StopReading()
 }
 
-// decodeAll decodes batches and hands them over, until the end of the stream or
-// the first failure.
+// decodeAll decodes batches and starts to process them, until the end of the stream or the first
+// failure.
 func (s *stream[T]) decodeAll() (err error) {
 	s.core.releaser.join()
 	defer s.core.releaser.leave()
@@ -227,7 +227,7 @@ func (s *stream[T]) admit() error {
 	}
 	weight := s.core.admission.weight(expected)
 	err := s.core.admission.acquire(s.going, &s.party.admission, weight)
-	s.decoding, s.held = true, 0 // from here on, release returns both
+	s.decoding, s.held = true, 0 // from here on, release releases the permission to decode and the admitted bytes
 	if err == nil {
 		s.held = weight
 		return nil
@@ -302,8 +302,8 @@ func (s *stream[T]) pause() {
 	s.release()
 }
 
-// resume acquires again what pause released. The admitted bytes are acquired without a
-// wait.
+// resume acquires again what pause released. It waits for the lane and for the permission to
+// decode, but not for the admitted bytes.
 func (s *stream[T]) resume() {
 	if s.yielded {
 		s.yielded = false
@@ -335,8 +335,8 @@ func (s *stream[T]) release() {
 	}
 }
 
-// next decodes a batch and hands it over. If a frame is damaged, next first hands
-// over the records before the damage, and then returns the error.
+// next decodes a batch and starts to process it. If a frame is damaged, next first starts to
+// process the records before the damage, and then returns the error.
 func (s *stream[T]) next() error {
 	begin := time.Now()
 	decoded, err := s.decoder.Decode()
@@ -348,7 +348,7 @@ func (s *stream[T]) next() error {
 	if errors.As(err, &bad) {
 		b.bad, err = idsOf(bad), nil
 		if s.reader.Err() != nil || s.decoder.Records() < s.reader.Stats().Records {
-			_, err = s.decoder.Decode() // the error that ended the stream after these records
+			_, err = s.decoder.Decode() // returns the error that ended the stream after these records
 		}
 	}
 	s.account(&b, stats)

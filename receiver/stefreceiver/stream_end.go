@@ -45,7 +45,7 @@ func (s *stream[T]) endReason(err error) string {
 	case err == nil:
 		return endClosed
 	case stefgrpc.FromStatus(err).Code == codes.ResourceExhausted:
-		return endLimit // also if gRPC ended the stream because of its own limit
+		return endLimit // gRPC uses this code for its own limits, too
 	case s.transport.Context().Err() != nil:
 		return endLost
 	case s.refused:

@@ -19,7 +19,7 @@ type streamMemory struct {
 	held    int64 // memory beyond the allowance of each stream
 	ending  int64 // part of held: memory of streams that were asked to end
 	streams map[*streamShare]struct{}
-	freed   chan struct{} // closed when there is room again; nil: no stream waits
+	freed   chan struct{} // closed when the streams are within the limit again; nil: no stream waits
 }
 
 // streamAllowance is the memory of a stream that is not counted: the decoder of an ordinary

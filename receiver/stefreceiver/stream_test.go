@@ -214,7 +214,7 @@ func TestTooLargeRecordsAreNotAcknowledged(t *testing.T) {
 				w.Record().EditMetric().SetType(kind)
 				attrs := w.Record().Attributes()
 				attrs.SetLen(0)
-				if w.Stats().Records == uint64(len(kinds)) { // a text in a dictionary, so the stream is small
+				if w.Stats().Records == uint64(len(kinds)) { // the repeated text is in the dictionary, so the stream is small
 					for key := range 6 {
 						attrs.AppendString(strings.Repeat("k", key+1), strings.Repeat("x", 7*mib))
 					}
@@ -296,8 +296,8 @@ func TestPipelinePanics(t *testing.T) {
 	r.requireIdle()
 }
 
-// If an error of the pipeline panics when it is used, such as a nil pointer of an error type,
-// this counts as a panic of the pipeline.
+// An error of the pipeline can panic when its methods are called, for example a nil pointer of an
+// error type. This counts as a panic of the pipeline.
 func TestErrorsPanic(t *testing.T) {
 	r := startRig(t, testConfig(), sinks{metrics: acting(t, func(_ context.Context, md pmetric.Metrics) error {
 		if md.DataPointCount() == 2 {
@@ -314,7 +314,8 @@ func TestErrorsPanic(t *testing.T) {
 	require.EqualValues(t, 2, sumOf(t, r.telemetry, "otelcol_receiver_stef_panics", "signal", "metrics"))
 }
 
-// The pipeline may process several batches at the same time, up to the limit.
+// The pipeline may process several batches of a stream at the same time, up to
+// consumers_per_stream.
 func TestConsumersPerStream(t *testing.T) {
 	var now, most atomic.Int64
 	proceed := make(chan struct{})
@@ -339,8 +340,8 @@ func TestConsumersPerStream(t *testing.T) {
 	require.EqualValues(t, 3, most.Load())
 }
 
-// Under pressure, streams wait before they decode. Streams without room to wait
-// are refused.
+// Under pressure, streams wait before they decode. A stream is refused if the data that already
+// waits reaches the waiting limit.
 func TestAdmissionOfStreams(t *testing.T) {
 	f := func(name string, waitingMiB int, end codes.Code) {
 		t.Run(name, func(t *testing.T) {

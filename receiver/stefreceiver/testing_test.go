@@ -139,7 +139,8 @@ func (r *rig) requireBuffered(n int64) {
 	r.requireBufferedOf(n, 0)
 }
 
-// requireBufferedOf is like requireBuffered, but other bytes are admitted.
+// requireBufferedOf is like requireBuffered, but expects that the given number of bytes is
+// admitted.
 func (r *rig) requireBufferedOf(n, admitted int64) {
 	r.t.Helper()
 	require.EventuallyWithT(r.t, func(t *assert.CollectT) {
@@ -285,7 +286,7 @@ func points(n int) pmetric.Metrics {
 	return md
 }
 
-// largePoint returns a batch of one point that uses all of a small admission.
+// largePoint returns a batch of one point. Its 2 MiB of text exceed small limits for admission.
 func largePoint() pmetric.Metrics {
 	md := points(1)
 	text := make([]byte, 2*mib) // compresses badly, so that the client is not expensive

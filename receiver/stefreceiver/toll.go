@@ -39,7 +39,7 @@ func newToll(l *lanes, who *party, wire int64) *toll {
 	return &toll{lanes: l, who: who, wire: wire, budget: who.credit.balance() + creditPerByte*wire}
 }
 
-// affordable returns the number of bytes above which the request is expensive.
+// affordable returns how many more bytes can be decompressed before the request becomes expensive.
 func (t *toll) affordable() int64 { return (t.budget - t.cost) / requestCost }
 
 func (t *toll) expensive() bool { return t.cost > t.budget }

@@ -40,7 +40,8 @@ func TestClientsOfUnixSocket(t *testing.T) {
 	require.Len(t, r.shared.parties.of, 3)
 }
 
-// TestUsedUnixSocket: the error about the file of a killed process says what to do.
+// TestUsedUnixSocket: a killed process leaves the file of its socket. The error about this file
+// says what to do.
 func TestUsedUnixSocket(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	killed, err := net.Listen("unix", path)

@@ -28,8 +28,9 @@ func (a *acceptedConns) Accept() (net.Conn, error) {
 	return conn, err
 }
 
-// TestUserTimeout: the system closes the connection of a client that has vanished. The
-// listener of this package sets the same timeout as gRPC sets without this listener.
+// TestUserTimeout: the system closes the connection of a client that has vanished. gRPC sets the
+// timeout for a *net.TCPConn. The listener of this package wraps connections and must set the same
+// timeout itself.
 func TestUserTimeout(t *testing.T) {
 	for _, wrap := range []func(net.Listener) net.Listener{
 		func(l net.Listener) net.Listener { return newPending(l, testConfig()) },

@@ -111,7 +111,8 @@ func retryable(err error) bool {
 	return e.Retryable()
 }
 
-// isFailure reports whether err is more than a warning of the peer, or omitted or rejected items.
+// isFailure reports whether a delivery failed. If err is only a warning of the peer, or is only
+// about omitted or rejected items, the delivery did not fail.
 func isFailure(err error) bool {
 	var rejected *stefgrpc.RejectedError
 	var bad *stefgrpc.BatchError
