@@ -62,7 +62,7 @@ type stream[T any] struct {
 	refused    bool                    // the stream ends because too much data waits for admission
 	unacked    atomic.Int64            // records decoded and not settled
 	decoding   bool                    // the stream may decode (core.decoding) and has admitted bytes
-	paused     bool // the stream released the permission to decode and the admitted bytes while it waits for the client
+	paused     bool                    // the stream released the permission to decode and the admitted bytes while it waits for the client
 	held       int64
 	lane       bool  // the stream holds a lane
 	yielded    bool  // the stream released its lane while it waits for the client
