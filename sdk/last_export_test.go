@@ -66,10 +66,10 @@ func TestErrorOfLastExport(t *testing.T) {
 	old := otel.GetErrorHandler()
 	t.Cleanup(func() { otel.SetErrorHandler(old) })
 	const cause = "connection refused"
-	// f tests an export that fails during a call of Shutdown or ForceFlush. The call begins the
-	// export or, if running is set, the export began before. The call waits until the export ends,
-	// unless hurry is set. The error must reach the error handler if handled is set, and the caller
-	// if returned is set.
+	// f tests an export that fails during a call of Shutdown or ForceFlush. If running is set, the
+	// export began before the call, otherwise the call begins the export. If hurry is set, the call
+	// returns before the export ends, otherwise it waits for the export. The error must reach the
+	// error handler if handled is set, and the caller if returned is set.
 	f := func(signal, call string, running, hurry, handled, returned bool) {
 		t.Helper()
 		t.Run(fmt.Sprint(signal, " ", call, " running=", running, " hurry=", hurry), func(t *testing.T) {

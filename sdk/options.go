@@ -132,8 +132,8 @@ type RetryConfig struct {
 	// attempts to connect. So a peer that was down receives data again after about twice this
 	// time. A peer can ask for a longer wait. Default 5 s.
 	MaxInterval time.Duration
-	// MaxElapsedTime is how long an export retries. It has no effect unless it is
-	// shorter than the timeout. Default 1 minute; negative: until the timeout.
+	// MaxElapsedTime is how long an export retries. It has an effect only if it is shorter than the
+	// timeout. Default 1 minute; negative: until the timeout.
 	MaxElapsedTime time.Duration
 }
 
@@ -149,9 +149,10 @@ func WithRetry(r RetryConfig) Option {
 	})
 }
 
-// WithGRPCConn sets the connection to use. The caller closes it. With this option, options
-// about the address, transport security, dialing and the compression of OTLP requests have no
-// effect: set grpc.WithDefaultCallOptions(grpc.UseCompressor("gzip")) on the connection instead.
+// WithGRPCConn sets the connection to use. The caller closes it. With this option, options about
+// the address, transport security, dialing and the compression of OTLP requests have no effect. To
+// compress OTLP requests, create the connection with
+// grpc.WithDefaultCallOptions(grpc.UseCompressor("gzip")).
 func WithGRPCConn(conn *grpc.ClientConn) Option {
 	return endpointOption(func(c *settings.Endpoint) error {
 		if conn == nil {

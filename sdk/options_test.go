@@ -95,7 +95,7 @@ func TestNamesOfFiles(t *testing.T) {
 	name, ok := rotate.ParseName(files[0].Name())
 	require.True(t, ok)
 	require.Equal(t, "checkout", name.Prefix)
-	if runtime.GOOS != "windows" { // Windows has other permissions
+	if runtime.GOOS != "windows" { // Windows has no such permissions
 		info, err := files[0].Info()
 		require.NoError(t, err)
 		require.Equal(t, fs.FileMode(0o600), info.Mode().Perm())

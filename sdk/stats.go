@@ -13,9 +13,10 @@ import (
 // logs return the errors of their SDKs.
 var ErrShutdown = endpoint.ErrShutdown
 
-// OmittedError reports items that exceed a limit of STEF. All other items of the
-// batch were exported. Items is the number of omitted items. Err is the reason why the first
-// of these items was omitted; it wraps stef.ErrLimit if the item exceeds a limit.
+// OmittedError reports items that were left out, because they exceed a limit of STEF or because
+// their metric has an unknown kind. All other items of the batch were exported. Items is the number
+// of omitted items. Err is the reason why the first of these items was omitted; it wraps
+// stef.ErrLimit if the item exceeds a limit.
 type OmittedError = records.OmittedError
 
 // Stats counts the items of an exporter to an endpoint. Each item of an export that has ended

@@ -76,7 +76,8 @@ func reader(x sdkmetric.Exporter) sdkmetric.Reader {
 	return sdkmetric.NewPeriodicReader(x)
 }
 
-// exporter returns x, and nil with an error: a nil pointer in an interface is not nil.
+// exporter returns x, or nil if there is an error. Without it, callers would receive a nil pointer
+// in an interface, which is not equal to nil.
 func exporter[I any](x I, err error) (I, error) {
 	if err != nil {
 		var none I

@@ -102,7 +102,7 @@ func TestEndpoint(t *testing.T) {
 	require.NoError(t, logs.Shutdown(ctx))
 }
 
-// TestInvalid checks that an error comes without an exporter.
+// TestInvalid checks that the exporter is nil if creating it fails.
 func TestInvalid(t *testing.T) {
 	t.Setenv("OTEL_EXPORTER_STEF_FILE_PREFIX", "a/b")
 	t.Setenv("OTEL_TRACES_EXPORTER", "stef_file")

@@ -27,7 +27,8 @@ type Exporter[B any] struct {
 	closed atomic.Bool
 	stats  counters
 
-	// exports counts all exports, and exported their items, also if they failed.
+	// exports counts all exports, and exported counts their items. Both include exports that
+	// failed.
 	exports, exported atomic.Uint64
 }
 

@@ -26,8 +26,8 @@ const (
 	partBytes   = 512
 )
 
-// OmittedError reports items of a batch that exceed a limit and were left out.
-// All other items of the batch were written.
+// OmittedError reports items of a batch that were left out, because they exceed a limit or because
+// their metric has an unknown kind. All other items of the batch were written.
 type OmittedError struct {
 	// Items is how many items were left out.
 	Items int
@@ -77,7 +77,8 @@ func (b *budget) take(n int) error {
 	return nil
 }
 
-// takePairs counts a list of n pairs, without keys and values.
+// takePairs subtracts a list of n pairs from the budget. It does not subtract the bytes of texts in
+// keys and values.
 func (b *budget) takePairs(n int) error {
 	if n > stef.MaxPairs {
 		return fmt.Errorf("%w: a list has %d attributes, at most %d are allowed", stef.ErrLimit, n, stef.MaxPairs)
@@ -85,7 +86,8 @@ func (b *budget) takePairs(n int) error {
 	return b.take(n * valueBytes)
 }
 
-// takeList counts a list of n values at a depth.
+// takeList subtracts a list of n values from the budget, without the bytes of texts. depth is the
+// number of lists and maps around the values.
 func (b *budget) takeList(n, depth int) error {
 	if depth > MaxDepth {
 		return fmt.Errorf("%w: values are nested more than %d levels deep", stef.ErrLimit, MaxDepth)

@@ -28,8 +28,9 @@ type metricKey struct {
 	monotonic               bool
 }
 
-// variant is a metric with the bounds of some of its points. A metric usually has one
-// variant, because the SDK uses the same bounds for all points of an instrument.
+// variant is a metric with one set of histogram bounds, and belongs to the points with these
+// bounds. A metric usually has one variant, because the SDK uses the same bounds for all points of
+// an instrument.
 type variant struct {
 	bounds []float64
 	value  *otelstef.Metric
@@ -100,7 +101,7 @@ type setEntry struct {
 type sets struct {
 	known map[attribute.Distinct]*setEntry
 	pairs int
-	last  int // the order of the last set
+	last  int // setEntry.order of the newest entry
 }
 
 func (s *sets) init() { s.known = map[attribute.Distinct]*setEntry{} }
@@ -109,7 +110,7 @@ func (s *sets) init() { s.known = map[attribute.Distinct]*setEntry{} }
 func (s *sets) find(set *attribute.Set) *setEntry {
 	id := set.Equivalent()
 	found := s.known[id]
-	// Two sets can have the same Distinct, but rarely do.
+	// Two different sets can have the same Distinct, but this is rare.
 	if found != nil && found.set == *set {
 		return found
 	}

@@ -16,7 +16,7 @@
 //
 // # Limits
 //
-// An item with more than stef.MaxPairs attributes in one list, nested deeper
-// than MaxDepth or larger than MaxItemBytes is left out. OmittedError reports
-// how many items are left out; the other items are written.
+// An item is left out if it has more than stef.MaxPairs attributes in one list, is nested deeper
+// than MaxDepth or is larger than MaxItemBytes. OmittedError reports how many items are left out.
+// The other items are written.
 package records

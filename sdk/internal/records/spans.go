@@ -34,8 +34,8 @@ type Spans struct {
 
 // NewSpans returns an encoder that writes to w. Nothing else may write to w.
 func NewSpans(w *otelstef.SpansWriter) *Spans {
-	// Ids are text in the published schema, and bytes in other schemas. The published schema
-	// lacks the field for the number of dropped events.
+	// Ids are text in the published schema, and bytes in other schemas. Only the published schema
+	// lacks the number of dropped events, so this field tells the schemas apart.
 	//
 	// spec: #otlp-common
 	e := &Spans{w: w, rec: w.Record(), rawIDs: w.Fields().Span&otelstef.SpanFieldDroppedEventsCount != 0}
@@ -225,7 +225,7 @@ func statusCode(code codes.Code) uint64 {
 // unixNano returns a time as nanoseconds since 1970, as in OTLP; 0 for the zero
 // time, and for times that 64 bits cannot hold: before 1970 and after July 2554.
 func unixNano(t time.Time) uint64 {
-	seconds, nanos := uint64(t.Unix()), uint64(t.Nanosecond()) // seconds before 1970 are very large
+	seconds, nanos := uint64(t.Unix()), uint64(t.Nanosecond()) // seconds before 1970 are negative, so they become very large numbers
 	if seconds >= lastSecond && (seconds > lastSecond || nanos > math.MaxUint64-lastSecond*1e9) {
 		return 0
 	}

@@ -20,8 +20,9 @@ import (
 	stef "github.com/otelstef/stef/stef-go"
 )
 
-// The prefixes of the variables. Variables of STEF have precedence over variables of OTLP, and
-// the variable of a signal over the variable for all signals.
+// These are the prefixes of the variables. Variables of STEF have precedence over variables of
+// OTLP. With the same prefix, the variable of a signal has precedence over the variable for all
+// signals.
 const (
 	prefixSTEF = "OTEL_EXPORTER_STEF_"
 	prefixOTLP = "OTEL_EXPORTER_OTLP_"
@@ -195,7 +196,7 @@ func (e *env) milliseconds(value, name string, to *time.Duration) {
 	*to = time.Duration(n) * time.Millisecond
 }
 
-// headers parses key=value pairs, separated by commas, values percent-encoded.
+// headers parses key=value pairs that are separated by commas. The values are percent-encoded.
 func (e *env) headers(value, name string) map[string]string {
 	headers := map[string]string{}
 	for pair := range strings.SplitSeq(value, ",") {
@@ -206,7 +207,7 @@ func (e *env) headers(value, name string) map[string]string {
 		key = strings.ToLower(strings.TrimSpace(key))
 		text, err := url.PathUnescape(strings.TrimSpace(text))
 		if !ok || err != nil || CheckHeader(key, text) != nil {
-			// The value may be a secret, so the report repeats only what is certainly a key.
+			// The value may be a secret, so the report shows only the part that is certainly a key.
 			shown := key + "=…"
 			if end := strings.IndexAny(key, ": "); !ok {
 				shown = "…"
@@ -225,8 +226,9 @@ func (e *env) headers(value, name string) map[string]string {
 	return headers
 }
 
-// reserved reports whether gRPC reserves a header, whose name is in lower case. The values of callers do not
-// arrive at the server. A server refuses streams and requests that have the header connection.
+// reserved reports whether gRPC reserves a header. The argument must be in lower case. The server
+// does not receive values that callers set for reserved headers. If the header is connection, the
+// server refuses the stream or request.
 func reserved(header string) bool {
 	switch header {
 	case "connection", "content-type", "host", "te", "user-agent":

@@ -94,7 +94,7 @@ type Endpoint struct {
 
 	Target      string
 	Insecure    bool
-	Plain       bool                             // Insecure for targets whose scheme does not decide it
+	Plain       bool                             // value of Insecure for targets without http or https
 	Credentials credentials.TransportCredentials // nil: from the environment
 	Conn        *grpc.ClientConn                 // connection of the caller, or nil
 	DialOptions []grpc.DialOption
@@ -108,13 +108,14 @@ type Endpoint struct {
 	OTLPCompressor string
 }
 
-// SetTarget sets a target without http or https. The scheme of an earlier target does not apply to it.
+// SetTarget sets a target without http or https. It resets Insecure to Plain, because the scheme of
+// an earlier target does not apply to the new target.
 func (c *Endpoint) SetTarget(target string) { c.Target, c.Insecure = target, c.Plain }
 
-// These are the defaults of an endpoint. If the OTLP exporters have the same setting, it has
-// the same default, except the target and the intervals of retries. The intervals are
-// shorter, because they also apply to attempts to connect: after a peer was down, the
-// exporter should not wait half a minute to connect again.
+// These are the defaults of an endpoint. Settings that the OTLP exporters also have use the same
+// defaults. The exceptions are the target and the intervals of retries. The intervals are shorter,
+// because they also apply to attempts to connect: after a peer was down, the exporter should not
+// wait half a minute to connect again.
 const (
 	DefaultTarget         = "localhost:4320"
 	DefaultTimeout        = 10 * time.Second

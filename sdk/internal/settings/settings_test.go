@@ -95,7 +95,7 @@ func TestEndpoints(t *testing.T) {
 	f("a:4317", true, "OTEL_EXPORTER_STEF_ENDPOINT=http://a:4317", "OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf")
 }
 
-// The scheme of a variable does not apply to the address of an option.
+// If an option sets the address, the scheme of the address in a variable has no effect.
 func TestEndpointOfOption(t *testing.T) {
 	f := func(insecure bool, variable string, options ...settings.Option) {
 		t.Helper()
@@ -147,7 +147,7 @@ func TestIgnoredVariables(t *testing.T) {
 	f(`OTEL_EXPORTER_OTLP_HEADERS is "connection=…" and is ignored: set it to key=value pairs, separated by commas, without headers that gRPC reserves`,
 		"OTEL_EXPORTER_OTLP_HEADERS=Connection=close,b=1")
 
-	// What is not certainly the name of a header may be a secret.
+	// A text that is not certainly the name of a header may be a secret, so it is not reported.
 	f(`OTEL_EXPORTER_OTLP_HEADERS is "…" and`, "OTEL_EXPORTER_OTLP_HEADERS=secret")
 	f(`OTEL_EXPORTER_OTLP_HEADERS is "…" and`, "OTEL_EXPORTER_OTLP_HEADERS=a=1,secret")
 	f(`OTEL_EXPORTER_OTLP_HEADERS is "authorization…" and`, "OTEL_EXPORTER_OTLP_HEADERS=Authorization: Basic secret==")

@@ -19,7 +19,7 @@ import (
 // together.
 type scenario func(ctx context.Context, tracer trace.Tracer, i int) time.Duration
 
-// Scenarios are the scenarios of the original study, numbered as there, and one more scenario.
+// Scenarios are the scenarios 1 to 6 of the original study, and one more scenario.
 var Scenarios = []string{
 	"1 simple", "2 context extraction", "3 event", "4 attribute", "5 span context", "6 nested span",
 	"7 five attributes, event",

@@ -26,7 +26,8 @@ import (
 // The first line of the output of benchmarks names their data.
 var _ = benchdata.Name("synthetic: what the SDK records of the test")
 
-// role makes the test binary a receiver, or a process that is measured.
+// role is an environment variable. It makes the test binary run as a receiver, or as a process that
+// is measured.
 const role = "STEF_STUDY_ROLE"
 
 func TestMain(m *testing.M) {
