@@ -30,7 +30,7 @@ func TestWrittenToUnfinishedFile(t *testing.T) {
 	active, err := filepath.Glob(filepath.Join(dir, "*"+rotate.ActiveSuffix))
 	require.NoError(t, err)
 	require.Len(t, active, 1)
-	require.NoError(t, os.Mkdir(strings.TrimSuffix(active[0], rotate.ActiveSuffix)+rotate.Suffix, 0o700)) // the file cannot have this name
+	require.NoError(t, os.Mkdir(strings.TrimSuffix(active[0], rotate.ActiveSuffix)+rotate.Suffix, 0o700)) // a folder already has the name of the finished file
 	exported := uint64(1)
 	for err == nil {
 		err = x.ExportSpans(ctx, batch("b", 10))

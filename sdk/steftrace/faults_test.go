@@ -435,7 +435,7 @@ func TestContextEnds(t *testing.T) {
 		if strings.Contains(err.Error(), "no stream") {
 			break
 		}
-		require.Less(t, wait, soon, "%v", err) // on a loaded machine, no attempt has failed yet
+		require.Less(t, wait, soon, "%v", err) // the error has no reason until the first attempt to open a stream has failed: wait longer
 	}
 
 	ctx, cancel := context.WithCancel(context.Background())
@@ -443,12 +443,12 @@ func TestContextEnds(t *testing.T) {
 	require.ErrorIs(t, x.ExportSpans(ctx, batch("a", 1)), context.Canceled)
 }
 
-// TestContextEndsWithoutReason: if a stream was open after a failure, the error of a later export
-// does not name this failure.
+// TestContextEndsWithoutReason: a stream opens after a failure. If a later export fails, its error
+// does not name the old failure.
 func TestContextEndsWithoutReason(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		peer := sdktest.NewPeer(t, netfault.Link{})
-		x := exporter(t, peer.Options(fast, stefsdk.WithCompression(stef.None))) // decoders of zstd are pooled
+		x := exporter(t, peer.Options(fast, stefsdk.WithCompression(stef.None))) // zstd decoders are pooled, and this bubble must not share them with other tests
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		const failure = "connection refused"

@@ -168,7 +168,7 @@ func restored(tb testing.TB, text string) []byte {
 			continue
 		}
 		if m[1] != "" {
-			continue // the element is in a payload that is not in the stream itself
+			continue // offsets with a plus sign: these bytes are in a compressed payload, not in the stream itself
 		}
 		require.Equal(tb, m[2], fmt.Sprint(bits/8), "line %q", l)
 		code := strings.ReplaceAll(m[4], " ", "")
@@ -293,8 +293,8 @@ func TestOptions(t *testing.T) {
 	require.ErrorIs(t, annotate.Stream(io.Discard, bytes.NewReader(b.Bytes()), root), dynamic.ErrCorrupt)
 }
 
-// TestMaxFrames: the text ends before a frame, and damage in the frames that are not printed is
-// not an error.
+// TestMaxFrames: WithMaxFrames ends the text after n frames. Damage in later frames is not an
+// error.
 func TestMaxFrames(t *testing.T) {
 	for _, more := range [][]annotate.Option{nil, {annotate.WithRecords()}} {
 		b := stream(t)
@@ -308,7 +308,7 @@ func TestMaxFrames(t *testing.T) {
 			text, err := annotated(t, b, options...)
 			require.NoError(t, err)
 			require.Equal(t, want, text)
-			if n < frames { // the last frame is cut
+			if n < frames { // truncation damages the last frame, which is not printed
 				text, err = annotated(t, b[:len(b)-1], options...)
 				require.NoError(t, err)
 				require.Equal(t, want, text)
@@ -319,7 +319,7 @@ func TestMaxFrames(t *testing.T) {
 	}
 }
 
-// TestFrameText limits the text about a large frame.
+// TestFrameText limits the text that is printed for a large frame.
 func TestFrameText(t *testing.T) {
 	root := rootOf(t, "package p struct R root { N uint64 }")
 	var b bytes.Buffer

@@ -19,11 +19,11 @@ const (
 	bytesPerLine = 12
 	// partBytes is the number of bytes of an element that are printed at once.
 	partBytes = 1000 * bytesPerLine
-	// restBits is the maximum number of unread bits that are printed. Values have fewer bits.
+	// restBits is the maximum number of padding or unread bits that are printed for one element.
 	restBits = 1 << 10
-	// leastText is the number of bytes of text that every element or record may have if it
-	// begins below the limit of its frame. These bytes may exceed the limit. An element or
-	// record that begins after the limit has no text.
+	// leastText is how many bytes of text an element or record may have even if they exceed the
+	// limit of its frame. It applies to elements and records that begin below the limit. Later
+	// elements and records have no text.
 	leastText = 4 << 10
 )
 
@@ -40,8 +40,9 @@ func (p *printer) printElement(e *dynamic.Event, text string) {
 	}
 }
 
-// element returns the lines of an element, which are valid until the next call. If the lines
-// reach the size room, the last line only counts the remaining bytes of the element.
+// element returns the lines of an element. They are valid until the next call. room bounds their
+// size: when the lines have reached it, one more line says how many bytes of the element are not
+// shown.
 func (p *printer) element(e *dynamic.Event, text string, room int) []byte {
 	p.line = p.line[:0]
 	if e.Bits >= 0 {

@@ -27,7 +27,7 @@ func fieldText(d dynamic.TraceField) string {
 	}
 }
 
-// isRest reports whether a detail is not a value but bits between values.
+// isRest reports whether the bits of a detail are padding or were not read, so they have no value.
 func isRest(detail any) bool {
 	switch detail.(type) {
 	case dynamic.TracePadding, dynamic.TraceUnread:

@@ -25,8 +25,8 @@ type printer struct {
 	wire  wireLines
 	sizes sizeLines
 
-	// frames is the number of the last frame to print, or 0 to print all. over says that the
-	// frame after it has begun.
+	// frames is the number of the last frame to print, or 0 to print all. over says that the stream
+	// is in a frame after the last frame to print.
 	frames int
 	over   bool
 
@@ -43,8 +43,8 @@ type printer struct {
 	entries     map[*dynamic.Struct]string
 	line        []byte
 
-	// records is the text about the records of the frame, if they are printed; heading
-	// is the line above it. number counts the records of the stream so far.
+	// records is the text about the records of the frame, if records are printed. heading is the
+	// line above this text. number counts the records of the stream so far.
 	records recordText
 	number  uint64
 	heading string

@@ -11,8 +11,8 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// wireLines collects the entries of a wire schema, because the struct of an entry
-// depends on the entries before it.
+// wireLines collects all entries of a wire schema before it prints them, because the name of the
+// struct of an entry depends on the entries before it.
 type wireLines struct {
 	p      *printer
 	root   *schema.Struct

@@ -36,7 +36,7 @@ func (w *BitWriter) Write(v uint64, n uint) {
 // spill does the work of Write if the bits do not fit in acc: it completes acc and appends it to
 // buf. The other bits of v begin the next acc.
 func (w *BitWriter) spill(v uint64) {
-	rest := w.used - 64 // 1..64 bits go to the next word
+	rest := w.used - 64 // 1..64 bits of v belong to the next acc
 	if cap(w.buf)-len(w.buf) < 8 {
 		w.buf = grow(w.buf, 8, w.hint)
 	}

@@ -59,8 +59,8 @@ func TestBitWriterCounts(t *testing.T) {
 	require.Equal(t, []byte{0}, w.AppendTo(nil))
 }
 
-// TestBitWidths writes and reads numbers of every width at every place in a
-// word: all ones, one bit at each end, and a pattern.
+// TestBitWidths writes and reads numbers of every width at every bit position of a word: all ones,
+// one bit at each end, and a pattern.
 func TestBitWidths(t *testing.T) {
 	for at := uint(0); at < 65; at++ {
 		for n := uint(0); n <= 64; n++ {
@@ -144,7 +144,7 @@ func TestReadAfter2IsRead(t *testing.T) {
 		for k := range 6 {
 			skip := uint(rnd.IntN(65))
 			if k == 0 {
-				skip = min(skip, 1) // Peek2 then sees the first word
+				skip = min(skip, 1) // nearly all bits of the first word are then unread
 			}
 			require.Equal(t, two.Read(skip), one.Read(skip))
 			code, n := one.Peek2(), uint(1+rnd.IntN(64))

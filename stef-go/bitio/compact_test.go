@@ -11,7 +11,7 @@ import (
 	"github.com/otelstef/stef/stef-go/bitio"
 )
 
-// The encodings are those of the reference implementation.
+// The test expects the bytes that the reference implementation writes.
 func TestCompact(t *testing.T) {
 	f := func(v uint64, want string) {
 		t.Helper()

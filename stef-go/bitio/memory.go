@@ -13,8 +13,8 @@ import (
 // usually needs as much memory as the last stream, and reuse saves the time to map, clear
 // and collect memory. The garbage collector empties the pool.
 type Memory[T any] struct {
-	// The index is the class of capacity, which determines the capacity. So the pools have only
-	// pointers to first elements, which are pooled without an allocation.
+	// Each pool has the buffers of one capacity. So a pool stores only pointers to the first
+	// elements, and putting a pointer into a pool does not allocate.
 	pools [memoryClasses]sync.Pool
 }
 

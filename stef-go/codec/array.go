@@ -55,7 +55,7 @@ type ArrayDecoder[T any, D any, P interface {
 	alloc  *Alloc
 }
 
-// Init sets the allowance that new elements count against.
+// Init sets the allowance that limits the memory of new elements.
 func (d *ArrayDecoder[T, D, P]) Init(alloc *Alloc) { d.alloc = alloc }
 
 // Columns returns the columns of the array.
@@ -104,7 +104,7 @@ type BytesArrayDecoder[D any, P interface {
 	alloc  *Alloc
 }
 
-// Init sets the allowance that new elements count against.
+// Init sets the allowance that limits the memory of new elements.
 func (d *BytesArrayDecoder[D, P]) Init(alloc *Alloc) { d.alloc = alloc }
 
 // Columns returns the columns of the array.
@@ -134,8 +134,8 @@ func (d *BytesArrayDecoder[D, P]) Decode(dst [][]byte) [][]byte {
 	return dst
 }
 
-// Alloc bounds the memory that decoding one record may newly allocate for composite
-// values.
+// Alloc bounds the memory that decoding one record may allocate for composite values. Reused memory
+// does not count.
 //
 // spec: #limits
 type Alloc struct {

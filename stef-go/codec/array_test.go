@@ -178,8 +178,8 @@ func TestAlloc(t *testing.T) {
 	require.True(t, a.Take(0))
 }
 
-// TestUsage checks that array elements count at least the bytes that they need in the
-// frame. Otherwise frames could become larger than intended.
+// TestUsage checks that encoding array elements adds at least their encoded size to Usage.Frame.
+// Otherwise frames could become larger than intended.
 func TestUsage(t *testing.T) {
 	var usage codec.Usage
 	var e boolsEncoder

@@ -45,8 +45,8 @@ type BytesTable struct {
 	alloc   *Alloc
 }
 
-// Init sets the limit that the table counts against, and the allowance that copies of its
-// entries count against.
+// Init sets the limit for the memory of the table, and the allowance that limits the memory of
+// copies of its entries.
 func (t *BytesTable) Init(limit *DictLimit, alloc *Alloc) { t.limit, t.alloc = limit, alloc }
 
 // Restart empties the table.
@@ -58,14 +58,14 @@ func (t *BytesTable) Restart() {
 	}
 }
 
-// Spare returns the memory that the table has for further entries.
+// Spare returns the memory of the unused capacity of the table.
 func (t *BytesTable) Spare() int { return spare(t.entries) }
 
 // Len returns the number of entries.
 func (t *BytesTable) Len() int { return len(t.entries) }
 
-// freeBytes is the maximum length of entries whose copies do not count against the
-// limits. It is enough for ids, which have up to 16 bytes.
+// freeBytes is the maximum length of entries that can be copied without using up a limit. It is
+// enough for ids, which have up to 16 bytes.
 const freeBytes = 64
 
 // BytesDictDecoder reads what BytesDictEncoder writes.
