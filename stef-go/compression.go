@@ -36,10 +36,10 @@ type Level uint8
 
 // The levels. All but LevelAuto are those of github.com/klauspost/compress/zstd.
 const (
-	// LevelFastest needs the least CPU time. In streams of frames below 4 KiB it does not code the
-	// literals of zstd if that would save less than 1 % of the bytes.
+	// LevelFastest needs the least CPU time. In streams of frames below 4 KiB it stores the
+	// literals of zstd without Huffman codes if the codes would save less than 1 % of the bytes.
 	LevelFastest Level = iota + 1
-	// LevelDefault is the default.
+	// LevelDefault is the level without WithCompressionLevel.
 	LevelDefault
 	// LevelBetter saves 0.5 to 3.5 % of the bytes for up to 28 % more CPU time
 	// than LevelDefault: docs/compact-form.md has the measurements.

@@ -48,9 +48,9 @@ func HashText(v string) uint64 {
 	return HashPair(a, b^uint64(len(v)))
 }
 
-// HashPair returns the hash of two integers. It is a step of wyhash (Wang Yi, public
-// domain): XOR both with a key, multiply them, and fold the halves of the product. The
-// setup of package maphash alone takes longer.
+// HashPair returns the hash of two integers. It is a step of wyhash (Wang Yi, public domain): XOR
+// both with a key, multiply them, and fold the halves of the product. Package maphash would be
+// slower: its setup alone takes longer than this function.
 func HashPair(a, b uint64) uint64 { return fold(a^hashKeys[0], b^hashKeys[1]) }
 
 // hashKeys are random in every process.

@@ -48,7 +48,7 @@ func TestHashHasKeys(t *testing.T) {
 	const high = 1 << 63
 	differences := map[codec.Hash]bool{}
 	for i := range uint64(16) {
-		v := i * codec.GoldenRatio // numbers close to each other may have the same carries
+		v := i * codec.GoldenRatio // spread the numbers: those close to each other may have the same carries
 		var a, b codec.Hash
 		a.Uint64(v)
 		b.Uint64(v ^ high)

@@ -18,8 +18,8 @@ type StringEncoder struct {
 	usage *Usage
 }
 
-// Texts marks a column of texts, which resemble those of other columns: zstd compresses small
-// columns of texts together.
+// Texts marks a column of texts. Texts of different columns resemble each other, so zstd compresses
+// small columns of texts together.
 func (e *StringEncoder) Texts() {}
 
 // Init sets the counters of the stream.
@@ -80,8 +80,8 @@ func (d *StringDecoder) Decode() string {
 	return d.text[i : i+len(run)]
 }
 
-// next copies a new piece of the column into d.text. The piece begins with a text of n
-// bytes at offset at.
+// next copies a new piece of the column into d.text. The piece begins with the text at offset at,
+// which has n bytes.
 func (d *StringDecoder) next(at, n int) {
 	size := n
 	if n <= maxPiece/4 {

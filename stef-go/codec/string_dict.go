@@ -146,15 +146,15 @@ type StringDictEncoder struct {
 	recent *[recentTexts]Text // indexed by length; allocated for the first long text
 }
 
-// A column remembers some long texts. Comparing long texts is faster than hashing them.
-// A repeated template, for example, is found by one comparison.
+// A column remembers some long texts, because comparing long texts is faster than hashing them. So
+// a repeated template, for example, is found by one comparison.
 const (
 	recentTexts = 32
 	maxRecent   = 4 << 10 // the maximum length of a remembered text
 )
 
-// Texts marks a column of texts, which resemble those of other columns: zstd compresses small
-// columns of texts together.
+// Texts marks a column of texts. Texts of different columns resemble each other, so zstd compresses
+// small columns of texts together.
 func (e *StringDictEncoder) Texts() {}
 
 // Init sets the dictionary.
@@ -248,7 +248,7 @@ type StringTable struct {
 	limit   *DictLimit
 }
 
-// Init sets the limit that the table counts against.
+// Init sets the limit for the memory of the table.
 func (t *StringTable) Init(limit *DictLimit) { t.limit = limit }
 
 // Restart empties the table.

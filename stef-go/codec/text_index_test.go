@@ -67,7 +67,7 @@ func TestTextIndex(t *testing.T) {
 	}
 }
 
-// Resolve sets the same numbers as Number returns for each text, whatever the guesses.
+// Resolve sets the same numbers as Number returns for each text, even if the guesses are wrong.
 func TestResolveNumbers(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(5, 5))
 	var one, all codec.TextIndex

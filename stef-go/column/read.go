@@ -170,7 +170,7 @@ func (t *ReadTree) Release() {
 	}
 }
 
-// shorter is a column that may lack bits at its end.
+// shorter is a column that Short reports on: bits may be missing at its end (see bitio.BitReader).
 type shorter interface{ Short() bool }
 
 func (t *ReadTree) short() bool {

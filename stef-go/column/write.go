@@ -60,7 +60,7 @@ func (t *WriteTree) AppendSizes(dst []byte) (out []byte, data int) {
 	return t.sizes.AppendTo(dst), data
 }
 
-// Each calls visit for every column that had data at AppendSizes, in order.
+// Each calls visit, in order, for every column that had data at the last call of AppendSizes.
 func (t *WriteTree) Each(visit func(w Writer, size int) error) error {
 	for _, c := range t.full {
 		if err := visit(c.Writer, c.size); err != nil {

@@ -70,7 +70,7 @@ func TestBytesFloats(t *testing.T) {
 	f("9f fe 00 00 00 00 00 00 40", math.Float64frombits(0x7ff8000000000001))
 	f("c2 74 02 fd c2 67 51 13 1a b5 b3 3b 73 33 33 33 33 33", 15.5, 14.0625, 3.25, 8.625, 13.1)
 
-	// Nothing changes, so F has no column at all.
+	// No record changes F, so the frame has no data for F.
 	check(t, primitives, plainHead+"00 06 01 02 6f f8 00 00", false, nil, fields{"F": 0})
 }
 

@@ -103,7 +103,7 @@ type columnBuilder struct {
 	// path has the columns of the composite types that are being built, by the
 	// identities of the types.
 	path map[any]*column
-	// open has the same columns from the root down.
+	// open has the columns of path, from the root down.
 	open      []*column
 	initial   map[*schema.Struct]*Struct
 	recursive map[any]bool
@@ -164,7 +164,7 @@ func (b *columnBuilder) column(t *schema.Type, path string) (*column, error) {
 	return c, err
 }
 
-// close marks the cycle of types from c down to the repeated type as recursive.
+// close marks the types from c down to the innermost open column as recursive: they form a cycle.
 func (b *columnBuilder) close(c *column) {
 	for i := len(b.open) - 1; ; i-- {
 		b.open[i].recursive = true

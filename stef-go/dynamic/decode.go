@@ -410,8 +410,8 @@ func (d *decoder) multimapValues(c *column, cur *Multimap, changed uint64) (*Mul
 	return v, nil
 }
 
-// choiceBits returns the number of bits of the choice of a oneof: enough for one
-// more than the number of choices.
+// choiceBits returns the number of bits of the choice of a oneof. They are enough for the choices
+// and for the choice none.
 //
 // spec: #oneof
 func choiceBits(c *column) int {

@@ -44,7 +44,7 @@ func TestPresence(t *testing.T) {
 		`{"n":"5","s":{"a":"0","b":"2"}}` + "\n",
 	}, lines)
 
-	// A struct that was never present, without its modified bit.
+	// The struct becomes present for the first time, although its modified bit is not set.
 	lines, err = decodeOne(t, "struct Rec root { S Sub optional } struct Sub { A uint64 }", 1, bitRun("0 1"), nil)
 	require.NoError(t, err)
 	require.Equal(t, []string{`{"s":{"a":"0"}}` + "\n"}, lines)

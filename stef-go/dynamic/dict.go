@@ -8,8 +8,8 @@ import (
 	"math"
 )
 
-// minDictText is the minimum length of strings and bytes that enter a dictionary.
-// Both ends must agree on it.
+// minDictText is the minimum length of strings and bytes that enter a dictionary. Writers and
+// readers must agree on it.
 //
 // spec: #string-dict
 const minDictText = 2
@@ -26,8 +26,8 @@ type readDicts struct {
 	limit   int
 }
 
-// readStructs is a dictionary of structs. use describes how the stream used the dictionary so
-// far, including before resets.
+// readStructs is a dictionary of structs. use describes how the stream has used the dictionary
+// since the start of the stream, even if the dictionary was emptied since then.
 type readStructs struct {
 	entries []*Struct
 	use     DictUse

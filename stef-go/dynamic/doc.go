@@ -10,7 +10,7 @@
 // compile time. The two implementations share only the schema types, so that they do not
 // share errors.
 //
-// A Reader converts a stream into records, a Writer records into a stream:
+// A Reader converts a stream into records, and a Writer converts records into a stream:
 //
 //	r, err := dynamic.NewReader(src, root)
 //	for r.Next() {

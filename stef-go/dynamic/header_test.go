@@ -160,7 +160,8 @@ func TestUnusableSchemas(t *testing.T) {
 	f(root(oneof(choices)), nil)
 	f(root(oneof(append(choices, field(str(""))))), dynamic.ErrSchema)
 
-	// Each of 20 structs has two fields of the previous struct.
+	// Each of 20 structs has two fields, whose type is the previous struct. So the number of
+	// columns doubles with each struct.
 	next := &schema.Struct{Name: "Last", Fields: []*schema.Field{field(str(""))}}
 	for i := range 20 {
 		next = &schema.Struct{Name: fmt.Sprint("S", i), Fields: []*schema.Field{field(structType(next)), field(structType(next))}}

@@ -17,8 +17,8 @@ import (
 // AppendJSON to keep everything, such as the type of a number.
 //
 //	struct    an object of the fields that are set, by the names that they have
-//	          in canonical JSON; fields that are absent, or not optional and zero
-//	          or empty, are omitted
+//	          in canonical JSON; it omits absent optional fields, and other
+//	          fields that are zero or empty
 //	oneof     the value of its choice, without the name of the choice; null if there
 //	          is none
 //	multimap  an object; a list of [key, value] if keys repeat, are not strings or
@@ -68,9 +68,8 @@ func (j plainJSON) structure(dst []byte, s *schema.Struct, v *Struct) []byte {
 	return append(dst, '}')
 }
 
-// plainEmpty reports whether AppendPlainJSON omits v because v is initial. It does not
-// omit 0 of an enum in which 0 has a name other than Unspecified, such as the kind
-// Gauge.
+// plainEmpty reports whether AppendPlainJSON omits v because v is the initial value. It returns
+// false for 0 of an enum in which 0 has a name other than Unspecified, such as the kind Gauge.
 func plainEmpty(t *schema.Type, v any) bool {
 	switch v := v.(type) {
 	case bool:

@@ -46,7 +46,7 @@ func dataFrame(records uint64, runs ...[]byte) []byte {
 			sizes.WriteString("1")
 			continue
 		}
-		// The class of 26 bits fits all sizes.
+		// Write each size as a compact number with 26 payload bits, which are enough for all sizes.
 		fmt.Fprintf(&sizes, "000001%026b", len(run))
 		columns = append(columns, run...)
 	}

@@ -22,11 +22,11 @@ import (
 // payload of a frame.
 type region struct{ frame int }
 
-// extent is the place of an element in bits.
+// extent is the position of an element in bits: from start, up to but excluding end.
 type extent struct{ start, end int64 }
 
-// traceAll reads a stream to its end or error. It returns the places of the elements
-// by region, and the details of all events, in the order of the events.
+// traceAll reads a stream to its end or error. It returns the positions of the elements by region,
+// and the details of all events, in the order of the events.
 func traceAll(stream []byte, root *schema.Struct, opts ...dynamic.ReaderOption) (map[region][]extent, []any, error) {
 	places := map[region][]extent{}
 	var details []any

@@ -132,7 +132,8 @@ func (w *Writer) Write(rec *Struct) error {
 }
 
 // fit fits a record. It refuses a record whose dictionary entries alone exceed the default limit of
-// a Reader, and restarts the dictionaries if the record exceeds this limit with their entries.
+// a Reader. It restarts the dictionaries if they exceed this limit together with the entries of the
+// record.
 func (w *Writer) fit(rec *Struct) (any, error) {
 	f := &w.fitter
 	f.entries = 0
@@ -141,7 +142,7 @@ func (w *Writer) fit(rec *Struct) (any, error) {
 	if err != nil || f.entries <= room {
 		return v, err
 	}
-	f.entries, f.seen = 0, map[string]bool{} // again, more slowly and exactly
+	f.entries, f.seen = 0, map[string]bool{} // count again: slower, but entries of equal values count once
 	v, err = f.fit(w.root, w.root.Name, rec)
 	f.seen = nil
 	switch {

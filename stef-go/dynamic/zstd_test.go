@@ -164,7 +164,7 @@ func TestZstdBad(t *testing.T) {
 			return data
 		}
 	}
-	// Content that is not compressed, no data, and a wrong checksum.
+	// The frame has content that is not compressed, or no content, or a wrong checksum.
 	f(dynamic.ErrCorrupt, 1, at(2, func(content, _ []byte) []byte { return content }))
 	f(dynamic.ErrCorrupt, 1, at(2, func(_, _ []byte) []byte { return nil }))
 	f(dynamic.ErrCorrupt, 1, at(2, func(_, data []byte) []byte {
@@ -175,7 +175,7 @@ func TestZstdBad(t *testing.T) {
 	// next frame, as invalid zstd data. If they are many, it finds them at once.
 	f(dynamic.ErrCorrupt, 2, at(2, func(_, data []byte) []byte { return append(data, "junk"...) }))
 	f(dynamic.ErrCorrupt, 1, at(2, func(_, data []byte) []byte { return append(data, make([]byte, 5000)...) }))
-	// A window of 16 MiB.
+	// The frame needs a window of 16 MiB.
 	f(dynamic.ErrLimit, 1, at(2, func(content, _ []byte) []byte {
 		var out bytes.Buffer
 		enc := encoder(t, zstd.WithWindowSize(16<<20))

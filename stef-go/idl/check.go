@@ -49,12 +49,12 @@ func check(s *schema.Schema, places places, list *reports) {
 	}
 	c.dictionaries()
 	c.cycles()
-	// The rest walks the linked schema.
+	// The following checks need a schema in which all type names are linked.
 	if list.failed() {
 		return
 	}
 	c.size()
-	if list.failed() { // portability would take long for a root that is too large
+	if list.failed() { // portability would take too long for a root that is too large
 		return
 	}
 	c.unused()
@@ -114,7 +114,7 @@ func (c *checker) eachType(visit func(t *schema.Type, element bool)) {
 	}
 }
 
-// link completes a type that is a name.
+// link sets the kind and the definition of a type that is given by its name.
 func (c *checker) link(t *schema.Type, inList bool) {
 	if t.Name == "" {
 		return
@@ -198,7 +198,7 @@ const (
 type cycleWalk struct {
 	list  *reports
 	state map[*schema.Struct]walkState
-	// way is the field that was followed in each open struct.
+	// way has one step for each open struct: the field that the walk followed from the struct.
 	way []step
 }
 
@@ -227,7 +227,7 @@ func (w *cycleWalk) visit(s *schema.Struct) {
 	w.state[s] = done
 }
 
-// report reports the cycle that the last step closed at s.
+// report reports a cycle: the last step leads back to the open struct s.
 func (w *cycleWalk) report(s *schema.Struct) {
 	last := w.way[len(w.way)-1].field
 	at := named(last.Name, last.Pos)

@@ -5,7 +5,8 @@ package idl
 
 import "github.com/otelstef/stef/stef-go/schema"
 
-// size checks that the roots do not exceed the limits of readers or memory.
+// size checks that the roots do not exceed the maximum numbers of columns and of wire schema
+// entries.
 //
 // spec: #limits
 func (c *checker) size() {

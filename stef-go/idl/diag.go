@@ -84,7 +84,7 @@ func sourceLines(src []byte) [][]byte {
 	return bytes.Split(bytes.ReplaceAll(src, []byte("\r"), []byte("\n")), []byte("\n"))
 }
 
-// The maximum numbers of runes of a line that are shown before the mark, and in all.
+// The maximum numbers of runes of a line that are shown before the mark, and in total.
 const (
 	runesBefore = 80
 	runesShown  = 160

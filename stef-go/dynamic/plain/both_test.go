@@ -154,7 +154,8 @@ func TestRecordings(t *testing.T) {
 	}
 }
 
-// seeds is the number of seeds of a random test: n, but more at full length, and fewer with -short.
+// seeds returns the number of seeds of a random test: n, or more with STEF_LONG, or fewer with
+// -short.
 func seeds(n uint64) uint64 {
 	switch {
 	case os.Getenv("STEF_LONG") != "":

@@ -22,18 +22,23 @@
 //
 // # Files
 //
-// reader.go passes records to the form of their root: logs.go, spans.go or metrics.go.
-// recognise.go decides whether a stream is in the compact form. residual.go has the
-// codes of numbers and times, ids.go traces and ids, references.go texts that refer to
-// the record, series.go the tables of series, points.go the rules of a point, values.go
-// the parts of a value, exemplars.go repeated exemplars.
+// reader.go passes records to the form of their root: logs.go, spans.go or metrics.go. recognise.go
+// decides whether a stream is in the compact form. The other files restore parts of records:
+//
+//	residual.go    codes of numbers and times
+//	ids.go         traces and ids
+//	references.go  texts that refer to the record
+//	series.go      tables of series
+//	points.go      points
+//	values.go      parts of a value
+//	exemplars.go   repeated exemplars
 //
 // # Limits
 //
-// A Reader refuses with dynamic.ErrCorrupt what the form requires it to refuse, and
-// with ErrUndefined content that no writer sends. If a stream exceeds a limit that
-// writers must keep, the error is dynamic.ErrLimit. A Reader has no options: those of
-// the dynamic.Reader limit the records before they are restored.
+// A Reader refuses with dynamic.ErrCorrupt what the form requires it to refuse, and with
+// ErrUndefined content that no writer sends. If a stream exceeds a limit that writers must keep,
+// the error is dynamic.ErrLimit. A Reader has no options: the options of the dynamic.Reader limit
+// the records before they are restored.
 //
 // spec: #compact
 package plain

@@ -50,7 +50,7 @@ func TestGrowingSeries(t *testing.T) {
 	require.NoError(t, err)
 	require.EqualValues(t, 3*series, n)
 
-	// The same records from a writer that does not restart.
+	// This writer writes the same kind of records, but does not restart the dictionaries.
 	c := &codes{root: compactRoot("Metrics"), residuals: map[string]*[2]uint64{}}
 	rec := dynamic.NewStruct(c.root)
 	c.set(rec, c.value("Form", 14*3+1), "Compact", "Form")
@@ -69,7 +69,7 @@ func TestGrowingSeries(t *testing.T) {
 		require.NoError(t, d.Write(rec))
 		c.set(rec, c.value("Form", 0), "Compact", "Form")
 	}
-	const enough = 84 // the number of series with counts buckets that exceeds the limit
+	const enough = 84 // this many series of counts words exceed the limit
 	for i := range enough {
 		write(i, 2)
 	}

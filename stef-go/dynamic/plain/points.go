@@ -145,7 +145,7 @@ func at(list []uint64, i int) uint64 {
 	return 0
 }
 
-// following returns the tick after the tick of the last point of a series.
+// following returns the next tick of the clock after the tick of the last point of a series.
 func (m *metrics) following(x *series) (next int, known bool) {
 	if x.n == 0 || !m.clock.has(x.tick, x.time) {
 		return 0, false
@@ -256,7 +256,7 @@ func (m *metrics) update(x *series, home *home, p *point) {
 	m.last.time, m.last.start, m.last.form, m.last.tick = p.time, p.start, p.form, x.tick
 }
 
-// follow moves a series to the tick of its new point.
+// follow sets the tick of a series to the tick of its new point.
 func (m *metrics) follow(x *series, p *point) {
 	first := m.last.tick
 	if next, known := m.following(x); known {

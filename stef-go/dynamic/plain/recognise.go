@@ -177,10 +177,10 @@ func all(root *schema.Struct, kept schema.Kept, list string) bool {
 
 var pathElements = strings.NewReplacer("[]", ".[]", "{}", ".{}", ":", ".:", "|", ".|")
 
-// find returns the type of a field at a path, nil if root does not have it or does not
-// keep it. In the path |NAME is the choice of a oneof, [] the element of an array, : and {}
-// are the key and the value of a multimap. find also returns nil if a field of the path is
-// optional. If optional is set, this does not apply to the last field, which must be
+// find returns the type of a field at a path. In the path |NAME is the choice of a oneof, [] the
+// element of an array, : and {} are the key and the value of a multimap. find returns nil if root
+// does not have the field or does not keep it. It also returns nil if a field of the path is
+// optional. The exception is the last field if the argument optional is true: it must then be
 // optional.
 func find(root *schema.Struct, kept schema.Kept, path string, optional bool) *schema.Type {
 	t := &schema.Type{Kind: schema.KindStruct, Struct: root}

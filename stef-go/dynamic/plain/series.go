@@ -170,7 +170,8 @@ func (t *tables) textNumber(text string) uint64 {
 // spec: #compact-points
 const maxTicks = 8192
 
-// clock has the ticks of a stream.
+// clock has the ticks of a stream. A tick is a time at which points were measured. It also has the
+// number of the next tick, which predicts the times of later points.
 type clock struct {
 	ticks  []tick
 	oldest int

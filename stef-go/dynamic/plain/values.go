@@ -131,7 +131,7 @@ func total(counts []uint64) (sum uint64) {
 
 func newStruct(typ *schema.Struct) view { return view{typ, dynamic.NewStruct(typ)} }
 
-// set sets a field of a new struct, which becomes present.
+// set sets a field of a new struct and makes the field present.
 func (v view) set(name string, value any) {
 	i := indexOf(v.typ, name)
 	v.val.Fields[i], v.val.Present[i] = value, true
