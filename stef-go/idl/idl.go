@@ -74,5 +74,5 @@ func ParseWithWarnings(filename string, src []byte) (s *schema.Schema, warnings 
 	return p.schema, list.warnings(), nil
 }
 
-// quoted returns a name from the file as messages show it.
+// quoted returns a name from the file in quotation marks, for messages.
 func quoted(name string) string { return fmt.Sprintf("%q", name) }

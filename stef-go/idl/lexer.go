@@ -19,7 +19,7 @@ import (
 type lexer struct {
 	src    []byte
 	offset int
-	// pos is the position of offset.
+	// pos is the line and the column at offset.
 	pos  schema.Pos
 	list *reports
 	// fresh says that no token was found on the current line yet.
@@ -273,7 +273,7 @@ func (l *lexer) isText(r rune) bool {
 	if r != '"' && r != '\'' && r != '`' {
 		return false
 	}
-	const enough = len(" default") + 8 // room for spaces after it
+	const enough = len(" default") + 8 // 8 bytes for spaces after the word
 	before := bytes.TrimRight(l.src[max(0, l.offset-enough):l.offset], " \t")
 	if !bytes.HasSuffix(before, []byte("=")) && !bytes.HasSuffix(before, []byte(" default")) {
 		return false

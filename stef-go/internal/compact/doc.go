@@ -4,14 +4,14 @@
 // Package compact converts times, values and ids into differences from predictions,
 // and back. The predictions are based on the earlier data of the stream.
 //
-// The package does not use records: package otelstef reads numbers from a record, passes them
-// to Points, Spans or Logs, and writes the results into fields that only the compact form
-// has. At the other end the same state machine converts the fields back. Each Put has a
-// corresponding Take that updates the state in the same way, so that both ends always have
-// equal states. The state depends only on these numbers.
+// The package does not use records: package otelstef reads numbers from a record, passes them to
+// Points, Spans or Logs, and writes the results into fields that only the compact form has. A
+// reader converts these fields back with the same state machine. Each Put has a corresponding Take
+// that updates the state in the same way, so that writer and reader always have equal states. The
+// state depends only on the numbers of the records.
 //
-// State is bounded: if a stream exceeds a bound, both ends discard all state of that
-// kind. They also discard it when the dictionaries of the stream restart.
+// State is bounded: if a stream exceeds a bound, writer and reader discard all state of that kind.
+// They also discard it when the dictionaries of the stream restart.
 //
 // spec: #compact
 package compact

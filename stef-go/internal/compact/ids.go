@@ -66,7 +66,7 @@ const (
 // place is the position of an id, and its order within the trace.
 type place struct{ position, order uint32 }
 
-// ids are the traces and ids that were sent, which both ends remember.
+// ids are the traces and ids that were sent. Writer and reader keep the same ids.
 //
 // The ids of a trace are close together in memory, because spans of the same trace
 // follow and refer to each other. A hash table of all ids would cause a cache miss for
@@ -89,8 +89,8 @@ func (s *ids) forget() {
 	s.byID.reset()
 }
 
-// Slabs of streams that ended, for new streams. Everything in a slab is set before it is
-// used, so they are not cleared.
+// Slabs of streams that ended are pooled for new streams. Slabs are not cleared, because every
+// element is set before it is used.
 var (
 	freeTraces = sync.Pool{New: func() any { return new([slabTraces]trace) }}
 	freeIDs    = sync.Pool{New: func() any { return new([slabIDs]spanID) }}

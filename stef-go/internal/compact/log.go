@@ -25,7 +25,8 @@ const (
 // LogFields are the fields of the compact form of a log record.
 type LogFields struct {
 	Time, Observed, Trace, High, Low, Known, ID uint64
-	// FarTime and FarObserved say that the record itself has the time.
+	// FarTime says that the record itself has the time. FarObserved says that it has the observed
+	// time.
 	FarTime, FarObserved bool
 }
 

@@ -23,8 +23,8 @@ const (
 	Summary
 )
 
-// form is the kind of a value, and the encoding of its integer or double. If decimal is
-// 0, the bits that differ are sent; otherwise the value is a decimal with decimal-1
+// form is the kind of a value, and the encoding of its integer or double. If decimal is 0, the bits
+// that differ from an earlier double are sent; otherwise the value is a decimal with decimal-1
 // places. Integers are decimals without places.
 type form struct {
 	kind    Kind
@@ -47,7 +47,7 @@ func formOf(n uint64) (form, bool) {
 type Point struct {
 	Start, Time uint64
 	Kind        Kind
-	// Scalar is the bits of the integer or double, or of the sum.
+	// Scalar has the bits of the integer or double, or of the sum of a histogram or summary.
 	Scalar uint64
 	// Words and Floats are the rest of a histogram or summary.
 	Words, Floats []uint64
@@ -212,7 +212,8 @@ func (s *Points) Release() {
 	s.hop.from = noTick
 }
 
-// forecast returns the time that is predicted for a series. next is the result of next.
+// forecast returns the time that is predicted for a series. The argument next is the result of the
+// method next.
 func (s *Points) forecast(x *Series, next uint32) uint64 {
 	switch {
 	case next > 0:
@@ -346,7 +347,8 @@ func (s *Points) putSteady(x *Series, p *Point, f *Fields) bool {
 	if !ok {
 		return false
 	}
-	// After a point with code 0, the same prediction stays the better prediction.
+	// The code of the time is 0 because the better prediction is right. So it stays the better
+	// prediction, and s.series does not change.
 	if h := &s.hop; x.tick == h.from && x.time == h.fromTime && p.Time == h.toTime {
 		x.tick = h.to
 	} else {
@@ -471,8 +473,8 @@ func (s *Points) choose(x *Series, p *Point) (form, int64) {
 	return f, m
 }
 
-// learn updates the state with a point, except its words and floats. own and next are the
-// results of forecast and next.
+// learn updates the state with a point, except its words and floats. The arguments own and next are
+// the results of the methods forecast and next.
 func (s *Points) learn(x *Series, p *Point, now form, m int64, own uint64, next uint32) {
 	if own != s.last.time {
 		s.series = p.Time == own
@@ -529,7 +531,8 @@ func (s *Points) learnFirst(x *Series, p *Point, next uint32) {
 	*x.Home = Home{p.Time, x.tick, true}
 }
 
-// learnTick moves a series to the tick of its next point. next is the result of next.
+// learnTick moves a series to the tick of its next point. The argument next is the result of the
+// method next.
 func (s *Points) learnTick(x *Series, time uint64, next uint32) {
 	if next > 0 && s.clock[next-1].time == time {
 		h := &s.hop

@@ -245,7 +245,7 @@ func (s *Points) takeWords(x *Series, f *Fields, p *Point, far int) (grown int, 
 		words := roomFor(r.words[:old], n)[:n]
 		clear(words[old:])
 		r.words = words
-		value, delta := s.words.value, s.words.delta // Run.Take, in registers
+		value, delta := s.words.value, s.words.delta // the same as Run.Take, but with the state in registers
 		for i, w := range f.Words[:len(words)] {
 			step := w - value
 			words[i] += step - delta

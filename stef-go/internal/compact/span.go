@@ -361,7 +361,7 @@ func (s *Spans) takeEvents(f *SpanFields, base, start, duration uint64, x *Span)
 	if len(events) < len(codes) {
 		return false
 	}
-	value, delta := s.times.value, s.times.delta // Run.Take, in registers
+	value, delta := s.times.value, s.times.delta // the same as Run.Take, but with the state in registers
 	for i, w := range events[:len(codes)] {
 		step := w - value
 		codes[i] = step - delta

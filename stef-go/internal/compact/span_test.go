@@ -12,9 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Both ends find the same habits of a name. A writer finds them by the text, a reader
-// by the address, which can differ for equal names. In the caches of both, names evict
-// each other.
+// Writer and reader find the same habits of a name. A writer finds them by the text, a reader by
+// the address, which can differ for equal names. In the caches of both, names evict each other.
 func TestHabitsOfNames(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	var writer, reader Spans

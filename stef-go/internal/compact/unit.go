@@ -114,8 +114,8 @@ func (h *habitUnit) take(code uint64) uint64 {
 	return x
 }
 
-// knows reports whether the difference of a code is a multiple of the unit, so that
-// learn would change nothing. It may return false for such a code.
+// knows returns true only if the difference of a code is a multiple of the unit, so that learn
+// would change nothing. It may also return false for such a code.
 func (h *habitUnit) knows(code uint64) bool {
 	return h.run >= sureRun && code+maxSure < 2*maxSure && code != codeOther && code != codeFar
 }
