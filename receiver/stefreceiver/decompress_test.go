@@ -160,8 +160,8 @@ func TestCompressedRequestsTogether(t *testing.T) {
 	}
 }
 
-// emptyPoints returns a request of points without fields. A point takes 2 bytes in the request, and
-// 104 bytes of memory as pdata.
+// emptyPoints returns a request of about n bytes, whose points have no fields. A point takes 2
+// bytes in the request, and 104 bytes of memory as pdata.
 func emptyPoints(n int) []byte {
 	body := bytes.Repeat([]byte{1<<3 | 2, 0}, n/2)
 	for _, field := range []protowire.Number{5, 2, 2, 1} {
@@ -235,8 +235,8 @@ type gzipped struct{ grpc.ServerTransportStream }
 func (gzipped) RecvCompress() string { return "gzip" }
 
 // TestCompressedRequestGivesUp cancels requests, or lets their deadline pass, while they are
-// decompressed. The answer must not call the requests invalid: a proxy may forward the answer to
-// the client, and the client would drop its data.
+// decompressed. The answer must not say that a request is invalid: a proxy may forward the answer
+// to the client, and the client would drop its data.
 func TestCompressedRequestGivesUp(t *testing.T) {
 	to, _, metrics, _ := everything()
 	r := startRig(t, testConfig(), to)

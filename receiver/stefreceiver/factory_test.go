@@ -15,7 +15,8 @@ import (
 	"github.com/otelstef/stef/receiver/stefreceiver/internal/metadata"
 )
 
-// TestProfiles checks that the error says what to use instead.
+// TestProfiles checks that the receiver refuses profiles, and that the error says which receiver to
+// use.
 func TestProfiles(t *testing.T) {
 	f := NewFactory().(xreceiver.Factory)
 	_, err := f.CreateProfiles(context.Background(), receivertest.NewNopSettings(metadata.Type), f.CreateDefaultConfig(), consumertest.NewNop())

@@ -144,9 +144,10 @@ func TestEditFrames(t *testing.T) {
 	}
 }
 
-// FuzzStream: for any stream of any signal, each decoded record is settled once, no bytes remain
-// admitted, and nothing panics. Without genes, the stream is raw bytes. With genes, a recipe writes
-// a valid stream. Then its frames are changed and mixed with the frames of a second recipe.
+// FuzzStream: for any stream of any signal, each decoded record is acknowledged or rejected once,
+// no bytes remain admitted, and nothing panics. Without genes, the stream is raw bytes. With genes,
+// a recipe writes a valid stream. Then its frames are changed and mixed with the frames of a second
+// recipe.
 func FuzzStream(f *testing.F) {
 	for _, options := range [][]stef.WriterOption{nil, {stef.WithCompression(stef.Zstd)}, {otelstef.PublishedMetrics()}} {
 		f.Add(byte(0), []byte{}, []byte{}, bytes.Join(chunksOf(f, []pmetric.Metrics{points(3), points(1)}, options...), nil))

@@ -13,7 +13,8 @@ import (
 	"github.com/otelstef/stef/stef-gogrpc"
 )
 
-// handler serves both protocols of a signal. It hides the batch type of a pipe.
+// handler serves both protocols of a signal. Each pipe has its own batch type; this interface hides
+// it.
 type handler interface {
 	// handle registers the pipe as the handler of STEF streams that have the root struct of its
 	// signal.

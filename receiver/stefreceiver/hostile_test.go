@@ -316,7 +316,7 @@ func TestSlowRefusedClientReleasesPlace(t *testing.T) {
 	require.EqualValues(t, 50+5*len(slow), sumOf(t, r.telemetry, "otelcol_receiver_refused_metric_points", "transport", "stef"))
 }
 
-// A panic of the decoder ends the stream, after earlier records were settled.
+// A panic of the decoder ends the stream. Earlier records are acknowledged before.
 func TestDecoderPanics(t *testing.T) {
 	settings := receivertest.NewNopSettings(metadata.Type)
 	s, err := newShared(testConfig(), settings)
@@ -384,8 +384,9 @@ func TestUnreadAnswersHoldNothing(t *testing.T) {
 	require.Len(t, transport.settled, 20)
 }
 
-// TestRefusedBatchesEndTheOrder: if the pipeline processes one batch at a time and refuses a batch
-// temporarily, it receives no later batch. The client can send these batches again, in order.
+// TestRefusedBatchesEndTheOrder: the pipeline processes one batch at a time. If it refuses a batch
+// temporarily, it receives no later batch. The client can send the refused batch and the later
+// batches again, in order.
 func TestRefusedBatchesEndTheOrder(t *testing.T) {
 	settings := receivertest.NewNopSettings(metadata.Type)
 	s, err := newShared(testConfig(func(c *Config) { c.ConsumersPerStream = 1 }), settings)
@@ -448,7 +449,8 @@ func TestFirstFrameIsReceived(t *testing.T) {
 	require.Equal(t, 2, metrics.DataPointCount())
 }
 
-// TestIDsOf checks that adjacent ranges become one range, even if their reasons differ.
+// TestIDsOf checks that adjacent ranges of record ids become one range, even if their reasons
+// differ.
 func TestIDsOf(t *testing.T) {
 	require.Empty(t, idsOf(nil))
 	require.Equal(t, []stefgrpc.IDRange{{From: 2, To: 5}, {From: 7, To: 7}}, idsOf(stefpdata.RecordErrors{

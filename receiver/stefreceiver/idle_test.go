@@ -1,7 +1,7 @@
 // Copyright The Otel/STEF Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The race detector uses additional memory.
+// The race detector uses additional memory, so this test would exceed its limits.
 //go:build !race
 
 package stefreceiver

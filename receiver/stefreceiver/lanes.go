@@ -96,9 +96,9 @@ const (
 	firstCredit = mib
 	// mostCredit bounds the credit that a client can accumulate.
 	mostCredit = 8 * mib
-	// streamCost is the cost to open a stream, recordCost the minimum cost of a record.
-	// errorCost is the cost of a stream that cannot be decoded: approximately the cost to
-	// decode a record up to limits::max_record_alloc_mib and to reject it.
+	// streamCost is the cost to open a stream, and recordCost is the minimum cost of a record.
+	// errorCost is the cost of a stream that cannot be decoded: approximately the cost to decode a
+	// record up to limits::max_record_alloc_mib and to reject it.
 	streamCost = 128 << 10
 	recordCost = 64
 	errorCost  = 16 * mib
@@ -121,10 +121,10 @@ func (c *credit) add(received, cost int64) int64 {
 }
 
 // batchCost returns the cost of a batch. It is the maximum of these costs: the weight of the batch
-// for admission; its records; the plain size of the frame that begins with the batch; the memory
-// that the stream holds more than before the batch; the memory that decoding allocated. The last
-// cost is for streams that restart their dictionaries in each frame: they allocate memory, but do
-// not hold it.
+// for admission; recordCost for each record; the plain size of the frame that begins with the
+// batch; the memory that the stream holds more than before the batch; the memory that decoding
+// allocated. The last cost is for streams that restart their dictionaries in each frame: they
+// allocate memory, but do not hold it.
 func batchCost(weight int64, records uint64, plain, held, added int64) int64 {
 	return max(weight, recordCost*int64(records), plain, held/heldCost, added/addedCost)
 }

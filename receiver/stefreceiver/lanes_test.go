@@ -229,7 +229,8 @@ func TestCredit(t *testing.T) {
 	})
 }
 
-// TestDebtPersists: a client does not clear its debt by opening another stream.
+// TestDebtPersists: a client with a negative credit does not get new credit by opening another
+// stream.
 func TestDebtPersists(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := parties{of: map[string]*party{}}

@@ -149,8 +149,8 @@ func peakHeap(f func()) int64 {
 	return most
 }
 
-// launch sends an attack on n streams at the same time. It returns when the server has
-// ended all streams or acknowledged all records, or when patience is over.
+// launch sends an attack on n streams at the same time. It returns when the server has ended all
+// streams or acknowledged all records, at the latest after the time patience.
 func launch(t testing.TB, r *rig, n int, chunks chunkList, records uint64, patience time.Duration) {
 	var group sync.WaitGroup
 	for range n {

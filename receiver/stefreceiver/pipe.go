@@ -58,7 +58,7 @@ func newObsReport(settings receiver.Settings, transport string, longLived bool) 
 func (p *pipe[T]) deliver(ctx context.Context, batch T) (err error) {
 	defer p.core.catch(p.meter, "pipeline", &err)
 	if err = p.consume(ctx, batch); err != nil {
-		_ = refusalOf(err, 0) // the methods of err may panic
+		_ = refusalOf(err, 0) // the methods of err may panic: call them here, where catch recovers
 	}
 	return err
 }

@@ -98,7 +98,8 @@ func retried(code codes.Code) bool {
 	return false
 }
 
-// delayOf returns the delay that a status names, or after if it names none.
+// delayOf returns the retry delay of a status. If the status has none, it returns the argument
+// after.
 func delayOf(st *status.Status, after time.Duration) time.Duration {
 	if delay, ok := retryInfo(st); ok {
 		return delay

@@ -68,7 +68,8 @@ func openingOf(ctx context.Context) *opening {
 	return &opening{}
 }
 
-// noteAdmitted is the last interceptor of streams.
+// noteAdmitted is the last interceptor of streams: when it runs, no other interceptor has refused
+// the stream.
 func noteAdmitted(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
 	openingOf(stream.Context()).admitted = true
 	return handler(srv, stream)

@@ -251,7 +251,7 @@ func parseRecipe(t testing.TB, text string) (r recipe) {
 // TestLaw checks the bounds with the streams that cost most in earlier searches. If
 // STEF_HOSTILE is set to the time for each objective, it searches for worse streams;
 // STEF_HOSTILE_UPDATE=1 saves them (make hostile). A search and STEF_LONG=1 also print the
-// ratios of the recordings and, for each hostile stream, the least of five measurements.
+// ratios of the recordings and, for each hostile stream, the lowest ratio of five measurements.
 func TestLaw(t *testing.T) {
 	if testing.Short() {
 		t.Skip("measures time")
@@ -308,7 +308,7 @@ func TestLaw(t *testing.T) {
 	}
 }
 
-// rooted is a stream with the name of its root.
+// rooted is a stream with the name of its root struct.
 type rooted struct {
 	root   string
 	stream []byte

@@ -76,7 +76,8 @@ func (s *source) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// end returns the error with which the stream ended, after its context has ended.
+// end returns the error with which the stream ended. Call it after the context of the stream has
+// ended.
 func (s *source) end() error {
 	for s.err == nil {
 		_, s.err = s.from.Read(s.buffer[:])

@@ -23,9 +23,9 @@ type transport interface {
 	io.Reader
 	Context() context.Context
 	ReaderOptions() []stef.ReaderOption
-	// Decoded announces that records will be settled.
+	// Decoded announces that records up to id will be acknowledged or rejected.
 	Decoded(id uint64)
-	// Ack and Reject settle records.
+	// Ack acknowledges records, and Reject rejects records. Both settle them.
 	Ack(from, to uint64)
 	Reject(from, to uint64)
 	// StopReading makes Read return soon, even within a chunk.
@@ -97,8 +97,8 @@ func newStream[T any](p *pipe[T], t transport) *stream[T] {
 	return s
 }
 
-// serve decodes the stream to its end and returns the error with which the stream ends. When it
-// returns, no batch of the stream is in the pipeline, because the client then sends
+// serve decodes the stream to its end and returns the error with which the stream ends. Before it
+// returns, it waits until no batch of the stream is in the pipeline, because the client then sends
 // unacknowledged batches again.
 func (s *stream[T]) serve() error {
 	s.meter.opened()

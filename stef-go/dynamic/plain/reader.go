@@ -8,7 +8,8 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// Reader reads the plain records of a stream. It is not safe for concurrent use.
+// Reader reads plain records: the records of a stream in the full schema. It is not safe for
+// concurrent use.
 type Reader struct {
 	in   *dynamic.Reader
 	root *schema.Struct
