@@ -35,7 +35,8 @@
 // # Errors
 //
 //	ErrShutdown              an export after Shutdown
-//	*OmittedError            items over the limits of STEF; all other items were sent
+//	*OmittedError            items over the limits of STEF, and metrics of an unknown kind; all other
+//	                         items were sent
 //	*stefgrpc.RejectedError  items that the peer rejected permanently; it accepted all other items
 //	*stefgrpc.UnsentError    the batch was not sent, or no stream could be opened before the
 //	                         timeout; wraps a *stefgrpc.Error

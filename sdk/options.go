@@ -74,8 +74,8 @@ func isHTTP(scheme string) bool {
 	return strings.EqualFold(scheme, "http") || strings.EqualFold(scheme, "https")
 }
 
-// WithInsecure switches transport security off. The default is TLS with the
-// authorities of the system.
+// WithInsecure switches transport security off. The default is TLS with the certificate authorities
+// of the system.
 func WithInsecure() Option {
 	return endpointOption(func(c *settings.Endpoint) error {
 		c.Insecure, c.Plain, c.Credentials = true, true, nil

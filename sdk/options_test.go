@@ -82,7 +82,7 @@ func TestBadPrefix(t *testing.T) {
 	require.NotContains(t, err.Error(), "OTEL_")
 }
 
-// Files have the prefix and the permissions that are set.
+// Files have the prefix and the permissions that the options set.
 func TestNamesOfFiles(t *testing.T) {
 	dir := t.TempDir()
 	x, err := steflog.NewFile(dir, stefsdk.WithPrefix("checkout"), stefsdk.WithPermissions(0o600))

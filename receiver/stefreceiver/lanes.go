@@ -129,11 +129,11 @@ func batchCost(weight int64, records uint64, plain, held, added int64) int64 {
 	return max(weight, recordCost*int64(records), plain, held/heldCost, added/addedCost)
 }
 
-// heldCost is how many bytes of newly held memory cost as much as one byte of telemetry. Held
-// memory has a cost because it must be allocated and measured.
+// heldCost bytes of newly held memory cost as much as one byte of telemetry. Held memory has a cost
+// because it must be allocated and measured.
 const heldCost = 4
 
-// addedCost is how many bytes that decoding allocated cost as much as one byte of telemetry.
+// addedCost bytes of memory that decoding allocates cost as much as one byte of telemetry.
 const addedCost = 2
 
 // newlyHeld returns how many bytes beyond streamAllowance a stream holds more than before.

@@ -261,7 +261,7 @@ func TestRefusedStreamsWait(t *testing.T) {
 		cheap := new(atomic.Int64)
 		c := &core{parties: parties{of: map[string]*party{}}, lanes: &lanes{gate: newGate(1, 100), cheap: cheap}}
 		time.Sleep(time.Hour)
-		_, leave := c.parties.join(context.Background()) // a connection that stays
+		_, leave := c.parties.join(context.Background()) // a stream that stays open, so the connection keeps its credit
 		defer leave()
 		refuse := func(n int) time.Duration {
 			began := time.Now()

@@ -31,8 +31,8 @@ func sumOfLimits(c *Config, processors int) int64 {
 		places*(2*small+8) + large*(2*message+8)
 }
 
-// TestSumsOfMemory checks the sums in section "Memory" of the README against the formulas
-// there, with the configurations that its tables name.
+// TestSumsOfMemory calculates the sums in section "Memory" of the README with the formulas of this
+// section, for the configurations in its tables.
 func TestSumsOfMemory(t *testing.T) {
 	const aStream = 4
 	text, err := os.ReadFile("README.md")

@@ -50,7 +50,7 @@ func rawExport(t *testing.T, conn *grpc.ClientConn, body []byte) *status.Status 
 	return status.Convert(err)
 }
 
-// unknownFields returns a message that is encoded as these bytes.
+// unknownFields returns a message that protobuf encodes as body.
 func unknownFields(t *testing.T, body []byte) *emptypb.Empty {
 	m := &emptypb.Empty{}
 	m.ProtoReflect().SetUnknown(body)
@@ -142,7 +142,8 @@ func TestLongRefusals(t *testing.T) {
 	f(errors.Join(consumererror.NewPermanent(errors.New(long))), codes.Internal, false)
 }
 
-// TestRefusalWithInvalidText: gRPC sends no details, and so no delay, with a text that is not UTF-8.
+// TestRefusalWithInvalidText: if the text of a status is not UTF-8, gRPC omits the details, and
+// with them the retry delay. So the receiver must make the text valid.
 func TestRefusalWithInvalidText(t *testing.T) {
 	r := startRig(t, testConfig(), sinks{metrics: acting(t, func(context.Context, pmetric.Metrics) error { return errors.New("bad \xff text") })})
 	st := status.Convert(export(r.dial(), points(4)))
@@ -204,8 +205,8 @@ func TestOTLPTooLarge(t *testing.T) {
 	f("after decompression", 0, grpc.UseCompressor(gzip.Name))
 }
 
-// Under pressure, requests wait as long as there is room. Other requests are
-// refused before they are decoded, but their items are still counted.
+// Under pressure, requests wait up to the waiting limit. Further requests are refused before they
+// are decoded, but their items are still counted.
 func TestOTLPUnderPressure(t *testing.T) {
 	busy, proceed := make(chan struct{}, 2), make(chan struct{})
 	r := startRig(t, testConfig(func(c *Config) {

@@ -65,7 +65,8 @@ func (p *pending) Accept() (net.Conn, error) {
 	return c, nil
 }
 
-// end closes all connections that are in their handshake, now and later.
+// end closes all connections that are in their handshake, and each connection that is accepted
+// later.
 func (p *pending) end() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -45,7 +45,7 @@ func rawOpenOn(t testing.TB, conn *grpc.ClientConn, ctx context.Context, root st
 	err = stream.SendMsg(&stefpb.STEFClientMessage{
 		FirstMessage: &stefpb.STEFClientFirstMessage{RootStructName: root},
 	})
-	if err != io.EOF { // a server that is full does not wait for the message
+	if err != io.EOF { // io.EOF: a server that is full ends the stream without waiting for the message
 		require.NoError(t, err)
 	}
 	var answer stefpb.STEFServerMessage
@@ -58,12 +58,13 @@ func rawOpenOn(t testing.TB, conn *grpc.ClientConn, ctx context.Context, root st
 func (p *raw) data(b []byte, endOfChunk bool) {
 	p.t.Helper()
 	err := p.stream.SendMsg(&stefpb.STEFClientMessage{StefBytes: b, IsEndOfChunk: endOfChunk})
-	if err != io.EOF { // the stream has ended; the test checks how
+	if err != io.EOF { // io.EOF: the stream has ended; the test checks how
 		require.NoError(p.t, err)
 	}
 }
 
-// awaitAck reads responses until a record is acknowledged.
+// awaitAck reads responses until the record id is acknowledged, and returns the last acknowledged
+// id.
 func (p *raw) awaitAck(id uint64) uint64 {
 	p.t.Helper()
 	for {

@@ -89,7 +89,7 @@ func TestRefusalOfSeveralConsumers(t *testing.T) {
 	no, full := consumererror.NewPermanent(status.Error(codes.InvalidArgument, "no")), errors.New("full")
 	for _, err := range []error{
 		several{no, full}, several{full, no}, several{full, full}, several{no, several{no, full}},
-		// Connectors, such as the routing connector, use package errors.
+		// Connectors, such as the routing connector, join errors with package errors.
 		errors.Join(no, full), errors.Join(full, no), errors.Join(no, several{no, full}), several{no, errors.Join(no, full)},
 		fmt.Errorf("routing: %w", errors.Join(no, full)), fmt.Errorf("routing: %w", several{no, full}),
 		consumererror.NewDownstream(errors.Join(no, full)), consumererror.NewDownstream(several{no, full}),

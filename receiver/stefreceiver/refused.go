@@ -91,7 +91,7 @@ func (s *shared) explainRefused(srv any, stream grpc.ServerStream, info *grpc.St
 	if o.served {
 		return err
 	}
-	defer s.slowDown(ctx) // after the refusal was counted and logged
+	defer s.slowDown(ctx) // deferred: the refusal is counted and logged first
 	reason := s.refusedReason(o, err)
 	s.telemetry.ReceiverStefStreamsRefused.Add(ctx, 1, s.refused[reason])
 	switch reason {
@@ -186,7 +186,8 @@ func (c *core) logUnauthenticated(ctx context.Context, err error, protocol strin
 	}
 }
 
-// signalField returns the signal of a stream or request, under the name that it has in metrics.
+// signalField returns a log field with the signal of a stream or request. Its key is also the
+// attribute of metrics.
 func signalField(signal string) zap.Field { return zap.String("signal", signal) }
 
 func clientField(ctx context.Context) zap.Field {

@@ -35,8 +35,8 @@ func (s *source) await() bool {
 	return len(s.pending) > 0
 }
 
-// frameSizes returns the plain size that a frame states, and its minimum size on the wire.
-// The pending bytes must be the start of the frame. If they do not contain a size, the size is 0.
+// frameSizes returns the uncompressed size that a frame states, and its minimum size on the wire.
+// The pending bytes must be the start of the frame. If they do not contain a size, that size is 0.
 //
 // spec: #frame
 func (s *source) frameSizes(compressed bool) (plain, coded int64) {

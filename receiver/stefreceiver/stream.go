@@ -18,7 +18,7 @@ import (
 	"github.com/otelstef/stef/stef-pdata"
 )
 
-// transport is a stream of the STEF transport. *stefgrpc.ServerStream implements it.
+// transport has the methods of *stefgrpc.ServerStream that this package uses. Tests replace it.
 type transport interface {
 	io.Reader
 	Context() context.Context
@@ -172,7 +172,7 @@ func (s *stream[T]) decodeAll() (err error) {
 	s.compressed = stats.Compression == stef.Zstd
 	s.noteMemory(stats)
 	for s.failure.Load() == nil && !s.evicted.Load() {
-		select { // before the stream acquires anything that other clients need
+		select { // wait here, before the stream acquires anything that other clients need
 		case s.unanswered <- struct{}{}:
 		case <-s.going.Done():
 			return s.going.Err()

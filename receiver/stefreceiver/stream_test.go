@@ -389,7 +389,7 @@ func TestAdmissionOfStreams(t *testing.T) {
 	f("no room to wait", 0, codes.Unavailable)
 }
 
-// A large frame becomes several batches, and each batch is settled separately.
+// A large frame becomes several batches. Each batch is acknowledged or rejected separately.
 func TestMaxBatchItems(t *testing.T) {
 	f := func(most int, sizes []int, rejected []stefgrpc.IDRange) {
 		t.Helper()

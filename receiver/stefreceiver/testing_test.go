@@ -132,8 +132,8 @@ func (r *rig) requireIdle() {
 	r.requireBuffered(0)
 }
 
-// requireBuffered checks that nothing is admitted or waiting, and how much the
-// transport holds.
+// requireBuffered checks that nothing is admitted or waiting, and that the transport buffers n
+// bytes.
 func (r *rig) requireBuffered(n int64) {
 	r.t.Helper()
 	r.requireBufferedOf(n, 0)
@@ -259,7 +259,7 @@ func (s *sender[T]) deliver(b T) error {
 	return s.stream.AwaitAck(ctx, id)
 }
 
-// endOf returns how a stream ended.
+// endOf waits until a stream has ended, and returns its error.
 func endOf(t testing.TB, s *stefgrpc.Stream) error {
 	t.Helper()
 	select {

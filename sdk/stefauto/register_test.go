@@ -71,7 +71,8 @@ func (o *otlpOnly) Export(_ context.Context, r ptraceotlp.ExportRequest) (ptrace
 	return ptraceotlp.NewExportResponse(), nil
 }
 
-// An application that is configured for OTLP over gRPC needs only one other variable.
+// An application that sets the endpoint of OTLP over gRPC needs only one other variable for each
+// signal, such as OTEL_TRACES_EXPORTER for traces.
 func TestEndpoint(t *testing.T) {
 	ctx := context.Background()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

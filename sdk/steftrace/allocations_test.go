@@ -57,12 +57,12 @@ func discard(t *testing.T) *netfault.Memory {
 	return network
 }
 
-// perExport bounds what an export to an endpoint allocates, with the peer and gRPC in
-// the same process: contexts, timers, messages and the acknowledgement. An export of 1 span
-// and an export of 512 spans both made 80 allocations in a measurement.
+// perExport bounds the number of allocations of an export to an endpoint, with the peer and gRPC in
+// the same process: contexts, timers, messages and the acknowledgement. An export of 1 span and an
+// export of 512 spans both made 80 allocations in a measurement.
 const perExport = 110
 
-// perSpan bounds what each further span of an export allocates.
+// perSpan bounds the number of allocations for each further span of an export.
 const perSpan = 0.02
 
 func TestAllocationsToAnEndpoint(t *testing.T) {

@@ -47,7 +47,7 @@ func FuzzBits(f *testing.F) {
 	})
 }
 
-// FuzzUvarint compares with the standard library on any bytes.
+// FuzzUvarint decodes any bytes with this package and with the standard library, and compares.
 func FuzzUvarint(f *testing.F) {
 	f.Add([]byte{})
 	f.Add([]byte{0x80, 0x00})

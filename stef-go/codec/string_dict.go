@@ -51,7 +51,7 @@ type Ref uint64
 
 const refBits = 24
 
-// Split returns the epoch of the dictionary, which is 0 if r is 0, and the reference in it.
+// Split returns the epoch of the dictionary and the number of the entry. Both are 0 if r is 0.
 func (r Ref) Split() (epoch uint64, number uint32) {
 	return uint64(r >> refBits), uint32(r & (1<<refBits - 1))
 }

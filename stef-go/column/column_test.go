@@ -77,7 +77,8 @@ func build[C any](t builder[C], shape string, make func() C) []C {
 
 const shape = "root(a(b c(d)) e(f) g)"
 
-// writeTree returns a tree of shape whose columns hold texts, in order.
+// writeTree returns a tree with the structure that the constant shape describes. Its columns hold
+// texts, in order.
 func writeTree(texts ...string) (*column.WriteTree, []*written) {
 	tree := new(column.WriteTree)
 	var all []*written

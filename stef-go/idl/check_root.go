@@ -144,7 +144,8 @@ func (c *checker) portableField(s *schema.Struct, f *schema.Field) {
 	}
 }
 
-// elementDicts warns of dictionaries that only array elements use.
+// elementDicts warns of dictionaries that only array elements use: the reference implementation
+// cannot use such dictionaries.
 func (c *checker) elementDicts() {
 	direct := map[string]bool{}
 	c.eachType(func(t *schema.Type, element bool) {

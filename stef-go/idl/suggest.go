@@ -205,8 +205,8 @@ func (l *lexer) typeFollows() bool {
 	})
 }
 
-// fieldHint returns what is wrong with kind at the start of a field, as the end
-// of a message, or "" if it has no hint.
+// fieldHint returns what is wrong with a token of this kind at the start of a field, as the end of
+// a message. It returns "" if it has no hint.
 func fieldHint(kind tokenKind) string {
 	switch {
 	case kind == "optional":

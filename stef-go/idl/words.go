@@ -164,7 +164,7 @@ func misspelled(word, keyword string) bool {
 // definition is expected: what is wrong with the word. It returns "" if it has no hint.
 func openHint(word string) string {
 	switch strings.ToLower(word) {
-	case "root": // in upper case
+	case "root": // "root" itself is a keyword, so word has an upper case letter
 		return `, did you mean "root"?`
 	case "extends", "extend", "inherits":
 		return ": a struct cannot extend another, use a field"

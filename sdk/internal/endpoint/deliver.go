@@ -52,9 +52,9 @@ func (s *Sender[B]) deliver(ctx context.Context, data B, items int) (failed int,
 	}
 }
 
-// send sends a batch by STEF. If encoding continues for longer than encodingGrace after
-// the end of ctx, the peer blocks the stream. Then send closes the stream, because the
-// SDK may reuse the data of the batch as soon as the export returns.
+// send sends a batch by STEF. If encoding continues for longer than encodingGrace after the end of
+// ctx, send assumes that the peer blocks the stream, and closes the stream: the SDK may reuse the
+// data of the batch as soon as the export returns.
 func (s *Sender[B]) send(ctx context.Context, b *batch[B]) error {
 	done := make(chan struct{})
 	defer close(done)

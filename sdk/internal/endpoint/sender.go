@@ -124,7 +124,7 @@ func (s *Sender[B]) sessionConfig() stefgrpc.SessionConfig {
 	return stefgrpc.SessionConfig{
 		MaxLifetime:   s.config.StreamLifetime,
 		IdleTimeout:   idleTimeout,
-		FlushInterval: -1, // processors export one batch at a time
+		FlushInterval: -1, // flush each batch immediately: processors export one batch at a time
 		FlushBytes:    -1,
 		AckTimeout:    s.config.Timeout,
 		Backoff: stefgrpc.Backoff{

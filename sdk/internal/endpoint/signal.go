@@ -73,7 +73,7 @@ type batch[B any] struct {
 	// left reports the omitted items. The encoder sets it. Read it only after the
 	// session has returned the batch.
 	left *records.OmittedError
-	// encoding is the stream that is encoding the batch.
+	// encoding is the stream to which the batch is being encoded, or nil.
 	encoding atomic.Pointer[stefgrpc.Stream]
 }
 

@@ -47,7 +47,7 @@ func encodeSpans(t *testing.T, spans []sdktrace.ReadOnlySpan, options ...stef.Wr
 	return decodeSpans(t, buf.Bytes())
 }
 
-// The OTLP exporter of the SDK drops the trace states of links.
+// STEF keeps the trace states of links. The OTLP exporter of the SDK drops them.
 func TestLinksKeepTheirTraceState(t *testing.T) {
 	state, err := trace.ParseTraceState("vendor=1")
 	require.NoError(t, err)
@@ -58,7 +58,7 @@ func TestLinksKeepTheirTraceState(t *testing.T) {
 	require.Equal(t, "vendor=1", span.Links().At(0).TraceState().AsRaw())
 }
 
-// Times that OTLP cannot express are unset, and never become other times.
+// Times that OTLP cannot express become unset. They never become other times.
 func TestExtremeTimes(t *testing.T) {
 	year := func(n int) time.Time { return time.Date(n, 7, 1, 12, 0, 0, 5, time.UTC) }
 	last := time.Unix(18446744073, 709551615)
@@ -86,7 +86,8 @@ func TestExtremeTimes(t *testing.T) {
 	}
 }
 
-// The OTLP exporter of the SDK merges resources that differ in the schema URL only.
+// STEF keeps resources distinct that differ only in the schema URL. The OTLP exporter of the SDK
+// merges them.
 func TestResourcesKeepTheirSchemaURL(t *testing.T) {
 	a := resource.NewWithAttributes("https://example.com/1", attribute.String("service.name", "shop"))
 	b := resource.NewWithAttributes("https://example.com/2", attribute.String("service.name", "shop"))

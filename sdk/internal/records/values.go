@@ -39,7 +39,8 @@ func (c *copier) attributes(dst *otelstef.Attributes, src []attribute.KeyValue) 
 	return c.take(0)
 }
 
-// attribute sets one pair. It may leave the budget below 0.
+// attribute sets one pair. It subtracts the bytes of the pair from the budget, which may then be
+// negative.
 func (c *copier) attribute(dst *otelstef.Attributes, i int, kv *attribute.KeyValue) error {
 	key := string(kv.Key)
 	c.left -= len(key)
@@ -129,7 +130,7 @@ func setText[V any, P value[V]](c *copier, dst P, s string) error {
 	return c.take(len(s))
 }
 
-// setList sets dst to a value that is a list, or to the text for unknown types.
+// setList sets dst to a value that is a list, or to the text INVALID if the type is unknown.
 func setList[V any, P value[V], M pairs[P]](c *copier, k *kind[P, M], dst P, v attribute.Value, depth int) error {
 	switch v.Type() {
 	case attribute.SLICE:

@@ -44,8 +44,7 @@ type Stream struct {
 	Adapt       bool
 	Level       stef.Level
 	WindowBytes int
-	// Extra contains the options of a single signal. The package of the signal defines the
-	// keys.
+	// Extra contains options that only one signal has. The package of this signal defines the keys.
 	Extra map[any]any
 }
 
@@ -61,7 +60,7 @@ func (s *Stream) Writer() []stef.WriterOption {
 // Choose sets the compression explicitly, so that Adapt does not change it.
 func (s *Stream) Choose(c stef.Compression) { s.Compression, s.Adapt = c, false }
 
-// Put sets an option that concerns one signal.
+// Put stores an option of a single signal in Extra.
 func (s *Stream) Put(key, value any) {
 	if s.Extra == nil {
 		s.Extra = map[any]any{}

@@ -9,7 +9,7 @@ import "github.com/otelstef/stef/stef-go/rotate"
 // ended is counted in one of the first four fields.
 type Stats struct {
 	Delivered uint64 // acknowledged by the peer
-	Omitted   uint64 // over the limits of STEF
+	Omitted   uint64 // left out: over a limit of STEF, or metrics of an unknown kind
 	Rejected  uint64 // permanently rejected by the peer
 	Failed    uint64 // not delivered; the export returned an error
 
@@ -22,7 +22,7 @@ type Stats struct {
 // FileStats counts the items of an exporter to files, and the files.
 type FileStats struct {
 	Written uint64 // written to a file or to the unfinished frame
-	Omitted uint64 // over the limits of STEF
+	Omitted uint64 // left out: over a limit of STEF, or metrics of an unknown kind
 	Failed  uint64 // not written; the export returned an error
 	Files   rotate.Stats
 }

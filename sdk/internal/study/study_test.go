@@ -254,7 +254,7 @@ func TestBestRound(t *testing.T) {
 	f(3, Result{User: 1, Lost: 2}, Result{User: 3, Lost: 1}, Result{User: 2, System: 2, Lost: 1})
 }
 
-// Each log line of LTTng is measured, with its session.
+// Each configuration of LTTng is measured while its session runs.
 func TestLTTng(t *testing.T) {
 	if err := HasLTTng(); err != nil {
 		t.Skipf("SKIPPED: no log lines of LTTng: %v", err)

@@ -256,7 +256,7 @@ func (m *metrics) update(x *series, home *home, p *point) {
 	m.last.time, m.last.start, m.last.form, m.last.tick = p.time, p.start, p.form, x.tick
 }
 
-// follow sets the tick of a series to the tick of its new point.
+// follow sets the tick (see clock) of a series to the tick of its new point.
 func (m *metrics) follow(x *series, p *point) {
 	first := m.last.tick
 	if next, known := m.following(x); known {

@@ -35,7 +35,8 @@ type tables struct {
 	setSize int
 	// texts numbers the texts in sets, so that keys of sets are short.
 	texts map[string]uint64
-	// elements counts the words and floats of all series, exemplars their exemplars.
+	// elements counts the words and floats of all series. exemplars is the sum of exemplarSize of
+	// all series.
 	elements, exemplars int
 }
 
