@@ -17,7 +17,8 @@ const (
 	// bytesPerLine is the number of bytes in a line. Further bytes follow on lines
 	// without a meaning.
 	bytesPerLine = 12
-	// partBytes is the number of bytes of an element that are printed at once.
+	// partBytes is the number of bytes of an element that are formatted in one step. It bounds the
+	// memory.
 	partBytes = 1000 * bytesPerLine
 	// restBits is the maximum number of padding or unread bits that are printed for one element.
 	restBits = 1 << 10
@@ -95,7 +96,7 @@ func (p *printer) offset(e *dynamic.Event, add int64) {
 	p.line = fmt.Appendf(p.line, "%7s", s)
 }
 
-// meant ends the line that begins at start.
+// meant adds the meaning to the line that begins at start, and ends the line.
 func (p *printer) meant(start int, text string) {
 	if text != "" {
 		for len(p.line)-start < textAt {

@@ -13,9 +13,8 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// printer converts events into lines. It prints headers at once, and columns when
-// their frame is complete, because values arrive record by record and are listed
-// column by column.
+// printer converts events into lines. It prints headers immediately. It prints columns when their
+// frame is complete, because values arrive record by record and are listed column by column.
 type printer struct {
 	out *bufio.Writer
 	err error // first error of writing to out

@@ -40,7 +40,7 @@ func TestUvarint(t *testing.T) {
 	f(math.MaxUint64, "ff ff ff ff ff ff ff ff ff 01")
 }
 
-// requireUvarint reads a number with both functions, alone and followed by other bytes.
+// requireUvarint reads a number with Uvarint and UvarintLong, alone and followed by other bytes.
 func requireUvarint(t *testing.T, v uint64, b []byte) {
 	t.Helper()
 	for _, behind := range []string{"", "\xff", "\x00\x00\x00\x00\x00\x00\x00\x00", "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"} {
@@ -62,8 +62,8 @@ func requireUvarint(t *testing.T, v uint64, b []byte) {
 	}
 }
 
-// TestUvarintEveryLength compares with the standard library at the borders of
-// all lengths.
+// TestUvarintEveryLength compares the encoding of the smallest and largest numbers of every length
+// with the standard library.
 func TestUvarintEveryLength(t *testing.T) {
 	for bit := range 65 {
 		for _, d := range []uint64{0, 1, 2} {

@@ -45,7 +45,7 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// Give does not pool buffers of sizes that Take does not allocate.
+// Give pools only buffers of sizes that Take allocates.
 func TestMemoryOfOthers(t *testing.T) {
 	var m bitio.Memory[byte]
 	m.Give(nil)

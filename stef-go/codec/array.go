@@ -25,7 +25,7 @@ type ArrayEncoder[T any, E any, P interface {
 	usage  *Usage
 }
 
-// Init sets the counters of the stream.
+// Init sets the counters of the stream, which Encode updates.
 func (e *ArrayEncoder[T, E, P]) Init(usage *Usage) { e.usage = usage }
 
 // Columns returns the columns of the array.

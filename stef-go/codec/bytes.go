@@ -13,7 +13,7 @@ type BytesEncoder struct {
 	usage *Usage
 }
 
-// Init sets the counters of the stream.
+// Init sets the counters of the stream, which Encode updates.
 func (e *BytesEncoder) Init(usage *Usage) { e.usage = usage }
 
 // Encode appends v.

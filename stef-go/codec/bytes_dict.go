@@ -13,7 +13,7 @@ import (
 // dictionary name share it. It copies its entries.
 type BytesDict struct{ texts StringDict }
 
-// Init sets the counters of the stream.
+// Init sets the counters of the stream, which the encoders of the dictionary update.
 func (d *BytesDict) Init(usage *Usage) { d.texts.Init(usage) }
 
 // Restart empties the dictionary.

@@ -22,7 +22,7 @@ type StringEncoder struct {
 // small columns of texts together.
 func (e *StringEncoder) Texts() {}
 
-// Init sets the counters of the stream.
+// Init sets the counters of the stream, which Encode updates.
 func (e *StringEncoder) Init(usage *Usage) { e.usage = usage }
 
 // Encode appends v.

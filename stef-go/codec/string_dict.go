@@ -22,7 +22,7 @@ type StringDict struct {
 // epochs is the epoch that was assigned last.
 var epochs atomic.Uint64
 
-// Init sets the counters of the stream.
+// Init sets the counters of the stream, which the encoders of the dictionary update.
 func (d *StringDict) Init(usage *Usage) {
 	d.usage = usage
 	d.epoch = epochs.Add(1)

@@ -244,19 +244,19 @@ func TestSplitRefuses(t *testing.T) {
 	f("ff ff ff ff ff ff ff ff ff 01 80", -1, column.ErrSizeTable)
 	f("ff ff ff ff ff ff ff ff ff 02 80", -1, column.ErrSizeTable)
 
-	// A table that ends too early. The reference implementation reads zeros.
+	// The table ends too early. The reference implementation reads the missing bits as zeros.
 	f("00", 0, column.ErrSizeTable)
 	f("01 55 52 41", 2, column.ErrSizeTable)
 
-	// A table with wrong padding: bits that are not zero, or whole bytes.
+	// The padding of the table is wrong: it has bits that are not zero, or whole bytes.
 	f("01 81", -1, column.ErrSizeTable)
 	f("01 c0", -1, column.ErrSizeTable)
 	f("02 80 00", -1, column.ErrSizeTable)
 
-	// An invalid code.
+	// The table has an invalid code.
 	f("02 00 00", 0, column.ErrSizeTable)
 
-	// Sizes that are larger or smaller than the data.
+	// The sizes are larger or smaller than the data.
 	f("01 5e", 0, column.ErrSizes)
 	f("01 55 52", 1, column.ErrSizes)
 	f("08 01 ff ff ff ff ff ff 80 52", 0, column.ErrSizes)

@@ -74,7 +74,8 @@ func (t *ReadTree) nextFrame() {
 	}
 }
 
-// allFull sets full to all columns, because any of them may have data.
+// allFull sets full to all columns. Use it when any of them may have data, for example after a
+// failure.
 func (t *ReadTree) allFull() {
 	t.full = t.full[:0]
 	for n := range t.nodes {

@@ -104,7 +104,8 @@ func metricsStream(t *testing.T, seed uint64, count int, opts ...stef.WriterOpti
 	return out.Bytes()
 }
 
-// frameFacts lists the number of records and the flags of each frame. Both depend on limits.
+// frameFacts lists the number of records and the flags of each frame. Both depend on the limits of
+// the writer.
 func frameFacts(t *testing.T, root *schema.Struct, stream []byte) []string {
 	var list []string
 	for _, f := range frames(t, root, stream) {
@@ -113,8 +114,8 @@ func frameFacts(t *testing.T, root *schema.Struct, stream []byte) []string {
 	return list
 }
 
-// TestRestartPoints checks that both writers count the same sizes of dictionaries: for
-// any limit, both restart the dictionaries after the same records.
+// TestRestartPoints checks that the generated writer and the writer of package dynamic count the
+// same sizes of dictionaries: for any limit, both restart the dictionaries after the same records.
 //
 // spec: #dict-accounting
 func TestRestartPoints(t *testing.T) {
@@ -131,8 +132,8 @@ func TestRestartPoints(t *testing.T) {
 	}
 }
 
-// TestReadDictLimit checks that the dictionaries of a stream exceed the limit of both
-// readers at the same record.
+// TestReadDictLimit checks that the generated reader and the reader of package dynamic count the
+// same sizes of dictionaries: a stream exceeds the limit of both at the same record.
 func TestReadDictLimit(t *testing.T) {
 	const count = 200
 	root := otelRoot(t, "metrics")

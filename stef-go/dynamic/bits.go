@@ -133,7 +133,7 @@ func (r *bitReader) end() error {
 type byteReader struct {
 	data []byte
 	n    int // bytes read
-	// base and traced are as in bitReader, in bytes.
+	// base and traced are as in bitReader, but in bytes.
 	base, traced int
 }
 

@@ -39,7 +39,7 @@ type column struct {
 	optional int
 	// recursive marks a composite type that can contain itself.
 	recursive bool
-	// initial is the value before the first record. It is shared.
+	// initial is the value before the first record. Records share it, so it is never modified.
 	initial any
 
 	// State of the codec of a number, which continues from frame to frame.

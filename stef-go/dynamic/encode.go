@@ -19,9 +19,9 @@ const maxChangedPairs = 62
 // sent.
 type encoder struct {
 	dicts writeDicts
-	// frameBits is the size of the frame that is compared with its limit. Nested values
-	// of recursive types count more than once: each enclosing array or multimap adds the
-	// growth of the shared column.
+	// frameBits is the size of the frame in bits, for the comparison with the frame limit. Nested
+	// values of recursive types count more than once: each enclosing array or multimap adds the
+	// growth of the shared column again.
 	frameBits int
 }
 

@@ -51,7 +51,7 @@ type Header struct {
 
 const signature = "STEF"
 
-// readFixedHeader reads the header before all frames.
+// readFixedHeader reads the header at the start of a stream.
 //
 // spec: #fixed-header
 func readFixedHeader(src *source, trace *tracer) (Compression, error) {

@@ -294,7 +294,7 @@ func TestRecordCount(t *testing.T) {
 }
 
 // TestWriterBoundsDictionaries: a Writer writes no record that a Reader refuses because of its
-// dictionary entries, and restarts the dictionaries if a record fits only then.
+// dictionary entries. It restarts the dictionaries if a record fits only after a restart.
 func TestWriterBoundsDictionaries(t *testing.T) {
 	root := rootOf(t, "struct Rec root { L []S } struct S dict(S) { I Inner } struct Inner dict(Inner) { T string dict(T) }")
 	rec := func(from, n, distinct int) *dynamic.Struct {
