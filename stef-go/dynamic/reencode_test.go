@@ -42,7 +42,8 @@ var otherBytes = map[string]string{
 	"s_random_302":           "self-contained",
 	"m_restart_7_zstd":       "self-contained",
 	"m_restart_7_flush_zstd": "self-contained",
-	// Some frames have flags and others do not, because dictionaries are limited.
+	// The dictionaries have a limit, so some frames have the flag that restarts them, and others do
+	// not.
 	"m_random_opts_200": "flags",
 	"m_random_opts_202": "flags",
 }

@@ -11,7 +11,7 @@ type sizes struct {
 	// size is an estimate of the memory in this package, including parts that are
 	// shared with other values. The limit on a record applies to it.
 	size int
-	// entry is the size that the value counts as a part of a dictionary entry.
+	// entry is how much the value adds to the size of a dictionary entry that contains it.
 	entry int
 }
 

@@ -14,7 +14,7 @@ func (d *decoder) event(c *column, detail any) {
 	d.trace.value(c, &c.byteIn, nil, d.index, detail)
 }
 
-// leaveIndex returns to the enclosing array or multimap.
+// leaveIndex removes the position in the innermost array or multimap.
 func (d *decoder) leaveIndex() { d.index = d.index[:len(d.index)-1] }
 
 func (d *decoder) primitiveDetail(c *column, before deltaState, v any) any {

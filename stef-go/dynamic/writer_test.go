@@ -205,7 +205,7 @@ func TestOptions(t *testing.T) {
 	g(dynamic.ErrSchema, dynamic.WithAssumedSchema(schema.WireSchema{2}))
 }
 
-// Two records of the maximum size that do not compress do not fit in one frame.
+// Two records that have the maximum size and do not compress do not fit in one frame.
 func TestLargestFrames(t *testing.T) {
 	root := rootOf(t, `struct Rec root { B bytes }`)
 	var out bytes.Buffer

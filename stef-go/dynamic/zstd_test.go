@@ -171,8 +171,8 @@ func TestZstdBad(t *testing.T) {
 		data[len(data)-1] ^= 1
 		return data
 	}))
-	// Bytes after the zstd data of the frame: if they are few, the reader finds them only in the
-	// next frame, as invalid zstd data. If they are many, it finds them at once.
+	// Bytes follow the zstd data of the frame. If they are few, the reader finds them only in the
+	// next frame, as invalid zstd data. If they are many, it finds them immediately.
 	f(dynamic.ErrCorrupt, 2, at(2, func(_, data []byte) []byte { return append(data, "junk"...) }))
 	f(dynamic.ErrCorrupt, 1, at(2, func(_, data []byte) []byte { return append(data, make([]byte, 5000)...) }))
 	// The frame needs a window of 16 MiB.

@@ -37,7 +37,7 @@ func (c *checker) dictionaries() {
 	})
 }
 
-// whatCan is the end of a message about a dictionary in the wrong place.
+// whatCan is the end of a message about a type that cannot have a dictionary.
 const whatCan = ": only string, bytes and structs can, a struct at its definition, as in \"struct S dict(S) {\""
 
 type dictUse struct {

@@ -35,7 +35,7 @@ type token struct {
 	doc string
 }
 
-// describe names t in messages.
+// describe returns the text that messages use for t.
 func (t token) describe() string {
 	switch {
 	case t.kind == endOfFile:

@@ -85,7 +85,7 @@ func requireSame(t testing.TB, f fast, stream []byte) (records uint64, err error
 	return records, slowErr
 }
 
-// encode writes parts of OTLP in the compact form.
+// encode writes OTLP messages in the compact form.
 func encode(t testing.TB, signal string, parts [][]byte, options ...stef.WriterOption) []byte {
 	t.Helper()
 	var out bytes.Buffer

@@ -26,7 +26,7 @@ type metrics struct {
 	tables tables
 	clock  clock
 
-	// The state s of the specification; last is s.last.
+	// last and the following fields are the state s of the specification.
 	last struct {
 		time, start, bits, before uint64
 		form                      int64

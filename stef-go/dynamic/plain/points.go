@@ -17,7 +17,7 @@ const places = 14
 // spec: #compact-decimal
 const maxMantissa = 1 << 53
 
-// formOf sets the form of the value.
+// formOf sets p.form and p.kind: the kind of the value, and how its scalar is sent (see places).
 func (m *metrics) formOf(compact view, x *series, p *point) error {
 	expected := x.form
 	if x.n == 0 {
@@ -34,7 +34,7 @@ func (m *metrics) formOf(compact view, x *series, p *point) error {
 	return nil
 }
 
-// scalarOf sets the scalar of the value.
+// scalarOf sets p.scalar: the bits of the integer, of the double, or of the sum.
 func (m *metrics) scalarOf(rec view, x *series, p *point) error {
 	place := p.form % places
 	if place != 0 {
@@ -73,7 +73,7 @@ func (m *metrics) expectedNumber(x *series, place int64) int64 {
 	return x.number
 }
 
-// rescaled converts a mantissa from one place to another.
+// rescaled converts a mantissa to another place (see places).
 func rescaled(number, from, to int64) int64 {
 	for ; from < to; from++ {
 		if magnitude(number) > 900719925474099 {

@@ -164,7 +164,7 @@ func (r *references) replaceParams(template view) *dynamic.Struct {
 	return template.with(template.typ, map[string]any{"Params": params})
 }
 
-// id resolves references to the ids.
+// id resolves references to the trace id and the span id of the record.
 func (r *references) id(ref string) (string, bool) {
 	id := r.traceID
 	if ref == "s" {
@@ -175,7 +175,7 @@ func (r *references) id(ref string) (string, bool) {
 	return hex.EncodeToString(id), len(id) > 0
 }
 
-// timeText resolves references to the time.
+// timeText resolves references to the time of the record, formatted in UTC.
 func (r *references) timeText(ref string) (string, bool) {
 	if len(ref) != 2 || ref[0] != 'T' {
 		return "", false
@@ -185,7 +185,7 @@ func (r *references) timeText(ref string) (string, bool) {
 	return time.Unix(int64(r.time/second), int64(r.time%second)).UTC().Format(format), ok
 }
 
-// clockText resolves references to the time of a clock in some zone.
+// clockText resolves references to the time of the record, formatted as the local time of a zone.
 func (r *references) clockText(ref string) (string, bool) {
 	if !r.formats || len(ref) != 5 || ref[0] != 'L' {
 		return "", false
@@ -217,7 +217,7 @@ func (r *references) clockText(ref string) (string, bool) {
 	return text + at.Format(zone), true
 }
 
-// decimal resolves references to the decimal of an attribute that is a double.
+// decimal resolves references to an attribute that is a double, formatted as a decimal number.
 func (r *references) decimal(ref string) (string, bool) {
 	if !r.formats || len(ref) != 3 || ref[0] != 'd' || int(ref[1]) >= len(r.attributes) || ref[2] < '0' || ref[2] > '9' {
 		return "", false
@@ -239,7 +239,7 @@ func (r *references) decimal(ref string) (string, bool) {
 	return text + strings.Repeat("0", max(least-len(decimals), 0)), true
 }
 
-// pair resolves references to pairs of the body.
+// pair resolves references to texts of pairs of the body.
 func (r *references) pair(ref string) (string, bool) {
 	if ref[0] != 'k' {
 		return "", false
@@ -248,7 +248,7 @@ func (r *references) pair(ref string) (string, bool) {
 	return text, ok
 }
 
-// attribute resolves references to attributes.
+// attribute resolves references to attributes that are text or an integer.
 func (r *references) attribute(ref string) (string, bool) {
 	if len(ref) != 2 || ref[0] != 'a' || int(ref[1]) >= len(r.attributes) {
 		return "", false

@@ -185,7 +185,7 @@ type tick struct {
 	known bool
 }
 
-// has reports whether a tick exists and has a time.
+// has reports whether the tick with this number exists and has this time.
 func (c *clock) has(number int, time uint64) bool {
 	return number < len(c.ticks) && c.ticks[number].time == time
 }

@@ -46,8 +46,8 @@ func bitOf(id uint64) uint64 { return 1 << (id * codec.GoldenRatio >> 58) }
 // spanID is an id that was sent: the id of a span, or of a parent whose span may
 // follow.
 //
-// The ids of a trace are in blocks of increasing size. The first element of a block is
-// not an id: see before.
+// The ids of a trace are in blocks of increasing size. The first element of a block is not an id,
+// but refers to the previous block: see the method before.
 type spanID struct {
 	id, start uint64
 }
@@ -199,7 +199,7 @@ func (s *ids) before(block, order uint32) place {
 	}
 }
 
-// back returns the id at a distance, or nil; see at.
+// back returns the id at a distance, or nil. The method at explains the distance.
 func (s *ids) back(t *trace, d uint64) *spanID {
 	if d-1 >= uint64(t.ids) {
 		return nil

@@ -69,7 +69,7 @@ func (s *Logs) expect(time uint64) (better, other uint64) {
 	return s.lastObserved, time + s.delay
 }
 
-// Put sets fields to the differences of x, and updates the state.
+// Put sets f to the differences between x and its predictions, and updates the state.
 //
 // spec: #compact-logs
 func (s *Logs) Put(x *Log, f *LogFields) {

@@ -49,7 +49,7 @@ type Point struct {
 	Kind        Kind
 	// Scalar has the bits of the integer or double, or of the sum of a histogram or summary.
 	Scalar uint64
-	// Words and Floats are the rest of a histogram or summary.
+	// Words and Floats contain everything else of a histogram or summary.
 	Words, Floats []uint64
 }
 
@@ -268,8 +268,8 @@ func (s *Points) bitsOf(x *Series) uint64 {
 	return x.bits
 }
 
-// Put sets fields to the differences of p, and updates the state. It returns the
-// number of words by which the series grew.
+// Put sets f to the differences between p and its predictions, and updates the state. It returns
+// the number of words by which the series grew.
 //
 // spec: #compact-points
 func (s *Points) Put(x *Series, p *Point, f *Fields) (words int) {
@@ -441,7 +441,7 @@ func at(v []uint64, i int) uint64 {
 	return 0
 }
 
-// choose returns the form in which a value is sent.
+// choose returns the form in which a value is sent, and its integer or mantissa.
 func (s *Points) choose(x *Series, p *Point) (form, int64) {
 	f := form{kind: p.Kind}
 	if p.Kind == None {

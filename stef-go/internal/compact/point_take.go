@@ -84,8 +84,8 @@ func (s *Points) TakeCode(x *Series, f *Fields, p *Point, timeCode uint64) (word
 // IsNear reports whether TakeSteady accepts the code of a time.
 func IsNear(code uint64) bool { return code != codeFar && code != codeThird }
 
-// takeKnown implements Take for a point whose codes of start and form are 0, in a series
-// with two points. It does the same as TakeSteady, but for all forms.
+// takeKnown implements Take for a point whose codes of start and form are 0, in a series with at
+// least two points. It does the same as TakeSteady, but for all forms.
 func (s *Points) takeKnown(x *Series, f *Fields, p *Point, code uint64) (words int, ok bool) {
 	p.Kind = x.form.kind
 	switch {
@@ -189,8 +189,8 @@ func (s *Points) takeTimes(x *Series, code uint64) (start, time uint64) {
 	return start, time
 }
 
-// takeTick returns the time of the next point of a series with two points, and moves
-// the series to the tick of this point.
+// takeTick returns the time of the next point of a series with at least two points, and moves the
+// series to the tick of this point.
 func (s *Points) takeTick(x *Series, code uint64) (time uint64) {
 	next := s.next(x)
 	time = s.last.time

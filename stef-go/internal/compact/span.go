@@ -21,8 +21,8 @@ type Span struct {
 	// SameName says that the span has the name of the previous span, not counting spans
 	// with Apart set. Only Take uses SameName.
 	SameName bool
-	// Apart says that an id does not have the usual length. All ids of such a span are in
-	// the fields of Span itself, and the state of ids and names does not change.
+	// Apart says that an id does not have the usual length. All ids of such a span are in the
+	// struct Span, not in CompactSpan, and the state of ids and names does not change.
 	Apart      bool
 	Start, End uint64
 	Name       string
@@ -185,7 +185,7 @@ func (s *Spans) base(t *trace, parent *spanID) uint64 {
 	return s.before
 }
 
-// Put sets fields to the differences of x, and updates the state.
+// Put sets f to the differences between x and its predictions, and updates the state.
 //
 // spec: #compact-spans
 func (s *Spans) Put(x *Span, f *SpanFields) {
