@@ -172,13 +172,13 @@ func (c *cooking) value(v *otelstef.AnyValue, k int) {
 	case kind == 3:
 		v.SetType(otelstef.AnyValueTypeNone)
 	case !c.afford(nesting):
-	case kind == 4: // wide
+	case kind == 4: // an array with many elements
 		a := v.SetArray()
 		a.SetLen(nesting)
 		for i := range nesting {
 			a.At(i).SetType(otelstef.AnyValueType(c.recipe[geneKind] >> 3 % 5))
 		}
-	case kind == 5: // deep
+	case kind == 5: // arrays within each other
 		for range nesting {
 			v = v.SetArray().Append()
 		}

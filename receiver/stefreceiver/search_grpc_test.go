@@ -34,7 +34,6 @@ func newServed(t testing.TB) *served {
 // hold no memory. The charge is the charge without gRPC, or the decoded telemetry if that is more.
 // It can be more because a client without credit gets smaller batches, and each batch repeats the
 // resource.
-// batch repeats the resource.
 func (s *served) suffer(root string, stream []byte) outcome {
 	out := sufferUpTo(s.t, root, stream, false, math.MaxInt64) // calculates the charge without gRPC
 	decoded := s.decoded()

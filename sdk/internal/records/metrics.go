@@ -30,7 +30,7 @@ type Metrics struct {
 	w           *otelstef.MetricsWriter
 	rec         *otelstef.Metrics
 	dst         *otelstef.Point
-	fullIDs     bool // in the published schema, ids of exemplars are never empty
+	fullIDs     bool // true for the published schema, where ids of exemplars are never empty
 	order       []pointKey
 	left        omitted
 }

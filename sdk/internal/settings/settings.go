@@ -77,8 +77,8 @@ func (s *Stream) checkExtra(signal Signal) error {
 	return nil
 }
 
-// Retry says when a batch is sent again. In a complete configuration a MaxElapsedTime of 0
-// means no limit, as in the OTLP exporters.
+// Retry says when a batch is sent again. In the result of ForEndpoint, a MaxElapsedTime of 0 means
+// no limit, as in the OTLP exporters.
 type Retry struct {
 	Enabled         bool
 	InitialInterval time.Duration

@@ -21,8 +21,8 @@ type Span struct {
 	// SameName says that the span has the name of the previous span, not counting spans
 	// with Apart set. Only Take uses SameName.
 	SameName bool
-	// Apart says that an id does not have the usual length. All ids of such a span are in the
-	// struct Span, not in CompactSpan, and the state of ids and names does not change.
+	// Apart says that an id does not have the usual length. All ids of such a span are in the struct
+	// Span of the schema, not in CompactSpan. The state of ids and names does not change.
 	Apart      bool
 	Start, End uint64
 	Name       string
