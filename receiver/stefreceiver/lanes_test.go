@@ -221,7 +221,7 @@ func TestCredit(t *testing.T) {
 		require.EqualValues(t, firstCredit+100*creditPerByte-500, c.add(100, 500))
 		require.EqualValues(t, mostCredit, c.add(1<<30, 0))
 		require.EqualValues(t, -creditPerSecond, c.add(0, mostCredit+creditPerSecond))
-		for range 1000 { // small additions are not lost
+		for range 1000 { // small additions are not lost by rounding
 			time.Sleep(time.Millisecond)
 			c.balance()
 		}

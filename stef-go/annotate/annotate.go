@@ -156,7 +156,7 @@ func Stream(w io.Writer, r io.Reader, root *schema.Struct, opts ...Option) error
 	return p.finish(err)
 }
 
-// withRecords reads all records, and prints them as well.
+// withRecords reads all records, and prints them below the columns of their frame.
 func (p *printer) withRecords(reader *plain.Reader) error {
 	p.heading = "# records\n"
 	if reader.Compact() {

@@ -86,8 +86,8 @@ func (s *Spans) Reset() {
 	s.before = 0
 }
 
-// Release discards all state and frees its memory. It keeps the map of names, empty, if the
-// map is small.
+// Release discards all state and frees its memory. If the map of names is small, Release clears and
+// keeps it.
 func (s *Spans) Release() {
 	names := s.names
 	if len(names) > keptNames {
