@@ -27,7 +27,7 @@ import (
 	"github.com/otelstef/stef/sdk/steftrace"
 )
 
-// The values of the variables.
+// These values of the variables select the STEF exporters.
 const (
 	Endpoint = "stef"
 	Files    = "stef_file"

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// naive is a run of bits as text. Tests compare the package with it.
+// naive is a run of bits as a text of 0 and 1. Tests compare the package with it.
 type naive string
 
 func (s naive) add(v uint64, n int) naive {

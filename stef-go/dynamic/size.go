@@ -5,8 +5,8 @@ package dynamic
 
 import "github.com/otelstef/stef/stef-go/schema"
 
-// sizes are the sizes of a composite value. The value stores them, so that they are
-// known without a walk; its measure method updates them from the sizes of its parts.
+// sizes are the sizes of a composite value. They are stored in the value, so that no walk over its
+// parts is needed. The method measure of the value updates them.
 type sizes struct {
 	// size is an estimate of the memory in this package, including parts that are
 	// shared with other values. The limit on a record applies to it.

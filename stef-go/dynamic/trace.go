@@ -106,7 +106,7 @@ type (
 	TraceChoice struct{ Choice, Missing int }
 	// TraceLength is the length of an array.
 	TraceLength struct{ Length uint64 }
-	// TracePairs is the header of a multimap in full.
+	// TracePairs is the header of a multimap that is sent in full.
 	TracePairs struct{ Pairs uint64 }
 	// TraceChanged is the header of a multimap that is followed by changed values
 	// without keys.
