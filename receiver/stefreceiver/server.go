@@ -99,10 +99,10 @@ func (s *shared) listen(ctx context.Context, host component.Host) error {
 	return nil
 }
 
-// shutdown ends the server gracefully. The server accepts no new connections or streams, and
-// closes connections that are in their handshake.
-// Streams finish their current frame and receive its acknowledgement; requests are
-// answered. Then, or when shutdown_timeout is over, everything ends.
+// shutdown ends the server gracefully. The server accepts no new connections or streams, and closes
+// connections that are in their handshake. Streams finish their current frame and receive its
+// acknowledgement; requests are answered. Then, or when shutdown_timeout is over, all streams,
+// requests and connections end.
 func (s *shared) shutdown(ctx context.Context) error {
 	srv := &s.server
 	srv.mu.Lock()

@@ -60,7 +60,7 @@ type stream[T any] struct {
 	failure    atomic.Pointer[failure] // why the stream ends early
 	evicted    atomic.Bool             // the stream must end because it holds too much memory
 	refused    bool                    // the stream ends because too much data waits for admission
-	unacked    atomic.Int64            // records decoded and not settled
+	unacked    atomic.Int64            // records decoded, but neither acknowledged nor rejected
 	decoding   bool                    // the stream may decode (core.decoding) and has admitted bytes
 	paused     bool                    // the stream released the permission to decode and the admitted bytes while it waits for the client
 	held       int64
@@ -391,8 +391,8 @@ func (s *stream[T]) account(b *batch[T], stats stef.ReaderStats) {
 	s.noteMemory(stats)
 }
 
-// count records a change in the number of unsettled records. It is safe for
-// concurrent use.
+// count records a change in the number of records that are neither acknowledged nor rejected. It is
+// safe for concurrent use.
 func (s *stream[T]) count(change int64) {
 	s.unacked.Add(change)
 	s.meter.unacked(change)

@@ -202,9 +202,9 @@ func (w *ByteWriter) Release() {
 }
 
 // A column of at least startHint bytes grows to its expected size, but in one step at most by the
-// factor hintFactor. Smaller columns double, because the expected data may never arrive, for
-// example if the stream is idle. The factor is limited because the expected size is that of another
-// stream: after one frame of 60 MiB, a column of 20 KB must not take 60 MiB.
+// factor hintFactor. Smaller columns grow in small steps, because the expected data may never
+// arrive, for example if the stream is idle. The factor is limited because the expected size is
+// that of another stream: after one frame of 60 MiB, a column of 20 KB must not take 60 MiB.
 const (
 	startHint  = 4 << 10
 	hintFactor = 16
