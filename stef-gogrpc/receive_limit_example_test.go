@@ -17,7 +17,8 @@ import (
 	"github.com/otelstef/stef/stef-gogrpc"
 )
 
-// A server for unknown clients bounds the memory of messages that clients begin and do not finish.
+// This server accepts unknown clients. It bounds the memory of messages that clients begin and do
+// not finish.
 func ExampleReceiveLimit() {
 	limit := stefgrpc.NewReceiveLimit(256<<20, func(client net.Addr, bytes int64) {
 		log.Printf("closed the connection of %v, which held %d bytes of unfinished messages", client, bytes)

@@ -18,8 +18,9 @@ import (
 	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
 )
 
-// TestReceiveLimit: clients with unfinished messages hold no more memory than the limit, because
-// the limit closes the connections with most bytes. An honest client is still served.
+// TestReceiveLimit: unfinished messages of all clients together hold no more memory than the limit,
+// because ReceiveLimit closes the connections with the most bytes. An honest client is still
+// served.
 func TestReceiveLimit(t *testing.T) {
 	const most = 4 << 20
 	var ended atomic.Int64

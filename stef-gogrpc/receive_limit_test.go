@@ -43,8 +43,9 @@ func grpcMessage(n int) []byte {
 	return append(b, make([]byte, n)...)
 }
 
-// countedConn returns a connection whose incomplete messages l counts. receive counts b as if
-// it was read from the connection, and send writes b to it, both in pieces of the given length.
+// countedConn returns a connection c of a server. l counts the incomplete messages that c receives.
+// receive counts b as if c had received it, and send writes b to c. Both split b into pieces of the
+// given length.
 func countedConn(t testing.TB, l *ReceiveLimit) (c *limitedConn, receive, send func(b []byte, piece int)) {
 	local, remote := net.Pipe()
 	go func() { // discard the bytes that the server writes
@@ -125,8 +126,8 @@ func TestReceiveLimitCounts(t *testing.T) {
 	}
 }
 
-// TestReceiveLimitRandom: the limit reads any bytes without a panic. After a connection is closed,
-// none of its bytes is counted.
+// TestReceiveLimitRandom: no bytes that a client sends make ReceiveLimit panic. After a connection
+// is closed, none of its bytes is counted.
 func TestReceiveLimitRandom(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 2000 {
@@ -186,8 +187,8 @@ func TestReceiveLimitWithoutDecompression(t *testing.T) {
 	}
 }
 
-// A connection that was closed during a read delivers no bytes, because they were not
-// examined.
+// A connection that was closed during a read delivers no bytes, because ReceiveLimit has not
+// examined the bytes of this read.
 func TestReceiveLimitAfterClose(t *testing.T) {
 	c, receive, _ := countedConn(t, NewReceiveLimit(1<<30, nil).WithoutDecompression())
 	receive([]byte(http2Preface), 100)
@@ -358,8 +359,8 @@ type deafConn struct{ net.Conn }
 
 func (deafConn) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 
-// TestReceiveLimitForgets: gRPC never closes the connection of the limit if it cannot write its
-// settings. The limit keeps nothing of such a client.
+// TestReceiveLimitForgets: if gRPC cannot send its HTTP/2 settings to a client, it never closes the
+// connection that ReceiveLimit returned. ReceiveLimit must still forget this connection.
 func TestReceiveLimitForgets(t *testing.T) {
 	l := NewReceiveLimit(1<<20, nil)
 	g := grpc.NewServer(grpc.Creds(l.Credentials(deafCredentials{insecure.NewCredentials()})), grpc.WriteBufferSize(0))

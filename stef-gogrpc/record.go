@@ -9,6 +9,6 @@ import "github.com/otelstef/stef/stef-gogrpc/internal/wire"
 type IDRange = wire.IDRange
 
 // Response is what a server reports about the records it received. All records up
-// to the id Acked are accepted or rejected. Rejected are the ids of records that
-// can never be accepted.
+// to the id Acked are accepted or rejected. Rejected has the ids of the records that can never
+// be accepted.
 type Response = wire.Response

@@ -356,13 +356,13 @@ type ServerStats struct {
 	// AckedRecords counts the records that were acknowledged to clients, including
 	// bad records. RejectedRecords counts the records that were reported as bad.
 	AckedRecords, RejectedRecords uint64
-	// Chunks counts complete chunks, ReceivedBytes the bytes of all messages that the server
+	// Chunks counts complete chunks. ReceivedBytes counts the bytes of all messages that the server
 	// accepted. If a message ends its stream, for example because its chunk exceeds
 	// WithMaxChunkBytes, the earlier messages of the chunk are counted, and this message is not.
 	Chunks, ReceivedBytes uint64
-	// FirstMessageTimeouts, HeaderTimeouts and ChunkTimeouts count streams that ended because
-	// their clients took too long to send the first message, to send the header, or to finish a
-	// chunk. IdleEnds counts streams that ended gracefully because they were idle.
+	// FirstMessageTimeouts, HeaderTimeouts and ChunkTimeouts count streams whose clients took too
+	// long to send the first message, to send the header, or to finish a chunk. IdleEnds counts
+	// streams that ended gracefully because they were idle.
 	FirstMessageTimeouts, HeaderTimeouts, ChunkTimeouts, IdleEnds uint64
 	// Evicted is the number of streams that ended because their unfinished chunks
 	// held memory that other streams needed.

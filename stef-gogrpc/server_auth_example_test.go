@@ -34,8 +34,8 @@ func checkToken(token string) grpc.StreamServerInterceptor {
 	}
 }
 
-// Interceptors of gRPC check credentials, once for each stream. Streams that they refuse never
-// reach the Server, so its Stats do not count them.
+// An interceptor of gRPC checks the credentials of each stream once. A stream that the interceptor
+// refuses never reaches the Server, so Server.Stats does not count it.
 func ExampleServer_token() {
 	server, err := stefgrpc.NewServer()
 	if err != nil {

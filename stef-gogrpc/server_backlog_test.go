@@ -57,7 +57,8 @@ func TestServerWaitsForUnreadResponses(t *testing.T) {
 	})
 }
 
-// A response with the maximum number of ranges is sent immediately, for any interval.
+// A response with the maximum number of ranges is sent immediately. It does not wait for the
+// interval of WithAckInterval.
 func TestServerSendsFullResponsesAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const n = 4096
@@ -86,7 +87,7 @@ func TestServerSendsFullResponsesAtOnce(t *testing.T) {
 // A client that reads no responses for too long loses its stream, and may send its data again.
 // No call waits after the end of the stream.
 func TestServerEndsStreamsOfUnreadResponses(t *testing.T) {
-	const n = 3 * ledger.MaxUntold // the calls wait after a third
+	const n = 3 * ledger.MaxUntold // the calls wait after a third of n
 	f := func(name string, code codes.Code, after time.Duration, end func(s *Server, a *accounts)) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -173,8 +174,8 @@ func TestServerBoundsFinishedRanges(t *testing.T) {
 	})
 }
 
-// After too many ranges, answers are dropped. After that, no error of the handler reaches the
-// client as a permanent error. Otherwise, the client would drop a batch whose answer was dropped.
+// After too many ranges, the server drops answers. From then on it sends no error of the handler as
+// a permanent error. Otherwise, the client would drop a batch whose answer was dropped.
 func TestServerErrorAfterDroppedAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAccounts(t)

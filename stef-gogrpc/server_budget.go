@@ -16,17 +16,17 @@ import (
 //
 // Bytes that a handler can still read are released when it reads them. Bytes of an
 // unfinished chunk are held until the client finishes the chunk, so enough of such
-// bytes would block the server. If they fill the budget, relieve ends the stream that
+// bytes would block the server. If such bytes fill the budget, relieve ends the stream that
 // holds most of them.
 type budget struct {
 	max     int64
-	relieve func() // nil: never
+	relieve func() // nil: no stream is ended
 
 	mu      sync.Mutex
 	used    int64
 	held    int64    // part of used: bytes of unfinished chunks that were read
 	queue   []*claim // in order of arrival, so that large claims do not starve
-	waiting int64    // bytes in the queue
+	waiting int64    // sum of the bytes of the claims in queue
 }
 
 type claim struct {
@@ -103,7 +103,7 @@ func (b *budget) release(n int64) {
 	b.grant()
 }
 
-// withdraw cancels a claim, granted or not.
+// withdraw cancels a claim. If the claim is already granted, its bytes are released.
 func (b *budget) withdraw(c *claim) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -71,7 +71,7 @@ func TestBudgetGrantsAfterCanceledClaim(t *testing.T) {
 	})
 }
 
-// A claim can be granted while its stream ends.
+// A claim can be granted while its stream ends. Then its bytes are released.
 func TestBudgetReclaimsGrantedClaims(t *testing.T) {
 	b := &budget{max: 10, used: 10}
 	late, next := &claim{7, make(chan struct{})}, &claim{8, make(chan struct{})}

@@ -39,7 +39,7 @@ const (
 
 func newClock(s *ServerStream) *clock { return &clock{stream: s} }
 
-// limitOf returns the limit that applies before the next message.
+// limitOf returns the limit that applies to the wait for the next message.
 func limitOf(r *inboundRules) clockLimit {
 	switch {
 	case !r.begun:
@@ -73,7 +73,7 @@ func (c *clock) start(rules *inboundRules) {
 	if most == 0 {
 		return
 	}
-	// Earlier waits may have used more than the limit.
+	// Earlier waits may have used more than the limit, so the difference may be negative.
 	wait := max(0, most-c.spent)
 	if c.timer == nil {
 		c.timer = time.AfterFunc(wait, func() { c.stream.overdue(limit) })

@@ -266,8 +266,8 @@ func TestBudgetBoundsWaitingBytes(t *testing.T) {
 	})
 }
 
-// TestServerTimeoutAfterTheEnd: a stream that ends for another reason reaches no limit, even if its
-// handler returns late.
+// TestServerTimeoutAfterTheEnd: after a stream has ended for another reason, no timeout is counted,
+// even if its handler returns late.
 func TestServerTimeoutAfterTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		free := make(chan struct{})

@@ -191,7 +191,8 @@ func TestServerUnknownRootOrNoService(t *testing.T) {
 	})
 }
 
-// If the client disappears in any way, the handler gets an error and all goroutines end.
+// The client disappears in several ways. Each time, the handler gets an error and all goroutines
+// end.
 func TestServerLosesClient(t *testing.T) {
 	f := func(name string, lose func(e *ends, c *referenceClient)) {
 		inBubble(t, name, func(t *testing.T) {
@@ -338,7 +339,7 @@ func TestServerShutdownOverGRPC(t *testing.T) {
 	})
 	inBubble(t, "a client that does not read", func(t *testing.T) {
 		e := newEnds(t, func(s *stefgrpc.ServerStream) error {
-			for id := uint64(2); ; id += 2 { // more than fits into the window
+			for id := uint64(2); ; id += 2 { // more responses than fit into the flow control window
 				s.Reject(id, id)
 				s.AckUpTo(id)
 				if s.Context().Err() != nil || id > 100_000 {

@@ -58,7 +58,7 @@ func newServerConfig(options []ServerOption) (serverConfig, error) {
 	return c, applyOptions("NewServer", &c, options)
 }
 
-// ServerOption changes a limit of a server, or when the server sends responses.
+// ServerOption changes a setting of a server, such as a limit.
 type ServerOption func(*serverConfig) error
 
 // WithMaxChunkBytes sets the maximum size of a chunk (a header or a frame), in bytes as sent. A
@@ -144,12 +144,12 @@ const maxDictLimit = min(1<<38, math.MaxInt>>2)
 //
 // The server sends the largest window that the client may choose. If all open streams used
 // this window, they would need at most four times the bound. But the server never asks for
-// less than 32 KiB. The client chooses a window by the size of its frames, 16 KiB if these
-// are small. A stream with the default window of 1 MiB holds 1.4 MiB, a stream with 64 KiB
-// holds 0.25 MiB. With DefaultWindowMemoryBytes, the server asks for no window while at most 46
-// streams are open. With up to 184 streams it asks for at most 1 MiB, with 1,024 streams for at
-// most 64 KiB. Streams that were opened before, large frames, and clients that ignore the request
-// can exceed the bound.
+// less than 32 KiB. The client chooses a window by the size of its frames, 16 KiB if the frames are
+// small. A stream with the default window of 1 MiB holds 1.4 MiB, a stream with 64 KiB holds 0.25
+// MiB. With DefaultWindowMemoryBytes, the server asks for no window while at most 46 streams are
+// open. With up to 184 streams it asks for at most 1 MiB, with 1,024 streams for at most 64 KiB.
+// Streams that were opened before, large frames, and clients that ignore the request can exceed the
+// bound.
 //
 // spec: #window-limit
 func WithWindowMemoryBytes(bytes int) ServerOption {
@@ -224,7 +224,8 @@ func WithChunkTimeout(d time.Duration) ServerOption {
 
 // WithCompressedMessages accepts streams whose messages gRPC compresses. Use it only for
 // trusted clients: gRPC decompresses a message, up to the maximum message size of the gRPC
-// server, before any limit counts its bytes. By default such streams are refused.
+// server, before any limit counts its bytes. By default, the server refuses streams with
+// compressed messages.
 func WithCompressedMessages() ServerOption {
 	return func(c *serverConfig) error {
 		c.compressed = true
@@ -234,8 +235,8 @@ func WithCompressedMessages() ServerOption {
 
 // WithIdleTimeout ends a stream gracefully, with OK, when its client sends nothing for the
 // duration d between two chunks. A client that has more data opens a new stream. A Session without
-// data opens none, except for one more stream if the ended stream had data less than 5 s ago; with
-// a negative SessionConfig.IdleTimeout, it always opens one. The memory of the ended stream, such as dictionaries and
+// data opens no new stream, with two exceptions: the ended stream had data less than 5 s ago, or
+// SessionConfig.IdleTimeout is negative. The memory of the ended stream, such as dictionaries and
 // the state of the compression, is released. To close connections without streams, configure the
 // gRPC server (keepalive.ServerParameters.MaxConnectionIdle). If d is 0, there is no bound. The
 // default is DefaultIdleTimeout (2 minutes).

@@ -40,8 +40,8 @@ func (in *inbound) free(b *budget) {
 	}
 }
 
-// consumed frees a message that was read to its end. Its bytes stay in the budget until
-// the chunk is finished, because the reader buffers them until then.
+// consumed drops the current message, which was read to its end. The bytes of the message stay
+// in the budget until its chunk is finished, because the reader buffers them until then.
 func (s *ServerStream) consumed() {
 	in, b := &s.current, &s.server.budget
 	if in.message.EndOfChunk {

@@ -100,7 +100,7 @@ func (r *responder) awaitRoom() {
 	}
 }
 
-// wake makes all waiting calls check the ledger again.
+// wake makes all calls that wait in awaitRoom check the ledger again.
 func (r *responder) wake() {
 	if r.room != nil {
 		close(r.room)

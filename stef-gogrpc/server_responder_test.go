@@ -61,7 +61,7 @@ func TestServerCoalescesResponses(t *testing.T) {
 		a.require(t, Response{Acked: 1}, second)
 
 		time.Sleep(time.Hour)
-		a.stream.AckUpTo(3) // no change
+		a.stream.AckUpTo(3) // nothing changes: no response is sent
 		a.require(t, Response{Acked: 1}, second)
 		a.stream.Ack(5, 5)
 		third := Response{Acked: 9, Rejected: []IDRange{{From: 7, To: 9}}}
@@ -182,7 +182,7 @@ func TestServerFlushesAtTheEnd(t *testing.T) {
 				synctest.Wait()
 				a.stream.AckUpTo(7)
 				a.stream.Reject(8, 8)
-				a.stream.Ack(10, 10) // 9 is not finished
+				a.stream.Ack(10, 10) // record 9 is not finished
 				before(a)
 				a.end <- err
 				requireStatus(t, a.peer.status(t), code, "")
@@ -320,7 +320,7 @@ func TestServerFinishedOutOfOrder(t *testing.T) {
 	})
 }
 
-// An idle responder has no goroutine and no timer: the bubble ends immediately.
+// An idle responder has no timer, neither before the first response nor after it.
 func TestServerIdleStreamWithoutTimer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAccounts(t)

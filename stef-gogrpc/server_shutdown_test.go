@@ -245,14 +245,15 @@ func TestMaxStreamLifetimeBeforeTheFirstMessage(t *testing.T) {
 }
 
 // At its deadline, Shutdown aborts the stream. A client that reads still receives all
-// acknowledgements of the handler: from before the deadline, and from directly after it.
+// acknowledgements of the handler, both from before the deadline and from directly after the
+// deadline.
 func TestShutdownAtItsDeadlineSendsAcknowledgements(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := serving(t, func(s *ServerStream) error {
 			time.Sleep(time.Second)
 			s.AckUpTo(1)
 			time.Sleep(time.Second)
-			s.AckUpTo(2) // within the interval
+			s.AckUpTo(2) // within the interval of WithAckInterval
 			<-s.Context().Done()
 			s.AckUpTo(3)
 			return s.Context().Err()

@@ -128,7 +128,8 @@ func shortened(err error) error {
 		short.Message = strings.ToValidUTF8(short.GetMessage()[:maxStatusText-len("…")], "") + "…"
 	}
 	details := len(short.GetDetails())
-	for proto.Size(&rpcstatus.Status{Details: short.GetDetails()}) > maxStatusText { // the largest first: a delay remains
+	// Drop the largest detail first: the retry delay is small, so it remains.
+	for proto.Size(&rpcstatus.Status{Details: short.GetDetails()}) > maxStatusText {
 		largest := slices.MaxFunc(short.GetDetails(), func(a, b *anypb.Any) int { return proto.Size(a) - proto.Size(b) })
 		short.Details = slices.DeleteFunc(short.GetDetails(), func(detail *anypb.Any) bool { return detail == largest })
 	}
@@ -191,14 +192,15 @@ const (
 func (s *ServerStream) status(err error, told bool) error {
 	// A stopped reader can report a truncated stream: if the server stops it between the two
 	// headers, or StopReading stops it within a chunk. The client did nothing wrong, so ignore
-	// this error. After StopReading, ignore io.ErrUnexpectedEOF only if it is from a reader. If
-	// it is from a database, for example, it can be why the handler called StopReading.
+	// this error. After StopReading, ignore io.ErrUnexpectedEOF only if a reader returned it. The
+	// io.ErrUnexpectedEOF of a database, for example, can be the reason why the handler called
+	// StopReading.
 	stopped := s.stopped != stopNone && errors.Is(err, io.ErrUnexpectedEOF) &&
 		(s.stopped != stopHalted || errors.Is(err, stef.ErrCorrupt))
 	if err == io.EOF && s.readErr == io.EOF {
 		err = nil // the handler returned the io.EOF of a graceful end
 	}
-	var cause *Error // why the server cancelled the context, unless Shutdown did
+	var cause *Error // why the server cancelled the context; nil if Shutdown did
 	errors.As(context.Cause(s.ctx), &cause)
 	switch {
 	case cause != nil && (err == nil || errors.Is(err, context.Canceled)):

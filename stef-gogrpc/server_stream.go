@@ -48,7 +48,7 @@ type ServerStream struct {
 	halted  chan struct{} // the method StopReading closes it
 	halt    sync.Once
 	idle    sync.Once    // ensures that idled is closed only once
-	parts   atomic.Int32 // goroutines that use the stream
+	parts   atomic.Int32 // number of goroutines that use the stream
 
 	begun     bool         // the first message was received; used by the receiving goroutine
 	held      atomic.Int64 // bytes of the unfinished chunk that were read
@@ -347,7 +347,7 @@ func (s *ServerStream) run() (err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			s.server.panics.Add(1)
-			s.server.config.onPanic(s, v, debug.Stack()) // only here does the stack include that of the panic
+			s.server.config.onPanic(s, v, debug.Stack()) // only this stack shows where the handler panicked
 			err = errPanicked
 		}
 	}()
@@ -356,8 +356,8 @@ func (s *ServerStream) run() (err error) {
 	return err
 }
 
-// finish sends the last responses, and reports whether this was possible. Nothing else
-// may end the stream before finish returns, because the responses would be lost.
+// finish sends the last responses, and reports whether this was possible. Nothing else may end
+// the stream before finish returns: the last responses would be lost.
 func (s *ServerStream) finish() (told bool) {
 	ended := s.responses.close()
 	timeout := time.NewTimer(finalResponses)
@@ -380,7 +380,7 @@ func (s *ServerStream) finish() (told bool) {
 	return s.responses.told()
 }
 
-// release releases the bytes that the stream still counts for its handler, and ends receive.
+// release returns the remaining bytes of the stream to the budget of the server, and ends receive.
 func (s *ServerStream) release() {
 	s.cancel(nil)
 	s.current.free(&s.server.budget)
