@@ -315,8 +315,9 @@ func TestServerHandlerPanics(t *testing.T) {
 	})
 }
 
-// TestServerHandlerErrors: if a method of the error that a handler returned panics, only its
-// stream ends. FromStatus(nil) returns a nil *Error; a handler that returns it succeeds.
+// TestServerHandlerErrors: a handler can return an error whose methods panic. Then only the stream
+// of this handler ends. FromStatus(nil) returns a nil *Error; a handler that returns this nil
+// pointer succeeds.
 func TestServerHandlerErrors(t *testing.T) {
 	f := func(want codes.Code, panics uint64, err error) {
 		t.Helper()
@@ -370,8 +371,8 @@ func TestServerBoundsStreams(t *testing.T) {
 	})
 }
 
-// A slow handler blocks its own client. Through the bound of the server, it blocks all
-// other clients, too. Unread bytes are counted exactly.
+// A slow handler blocks its own client. When its unread bytes reach WithMaxBufferedBytes, it
+// blocks all other clients, too. Unread bytes are counted exactly.
 func TestServerBoundsBufferedBytes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var got bytes.Buffer
@@ -393,10 +394,10 @@ func TestServerBoundsBufferedBytes(t *testing.T) {
 		}
 		state(0, 0)
 		p.data(true, "01234")
-		state(5, 0) // one message ahead of the handler
+		state(5, 0) // the server reads one message ahead of the handler
 		p.data(true, "567")
 		p.data(true, "89abcdef")
-		state(5, 0) // and no further message
+		state(5, 0) // the server reads no further message ahead
 		read <- 1
 		state(8, 0) // a message counts until it is read
 		read <- 4

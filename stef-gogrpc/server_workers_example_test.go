@@ -50,7 +50,7 @@ func ExampleServerStream_Ack() {
 				if err := db.insert(batch); err != nil {
 					select {
 					case failed <- err:
-					default: // another insert has failed
+					default: // the channel has an earlier error
 					}
 					s.StopReading() // Next returns false soon
 					return

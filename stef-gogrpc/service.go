@@ -5,8 +5,8 @@ package stefgrpc
 
 import "google.golang.org/grpc"
 
-// The service is registered by hand: a generated service would have the package of
-// the messages in its path.
+// The service is registered by hand: the method path of generated code would contain the proto
+// package of the messages, otelstef.destination.v1.
 //
 // spec: #grpc-service
 const (

@@ -62,18 +62,18 @@ type NewBatchWriter[B any] func(stream *Stream) (BatchWriter[B], error)
 // A batch ends in exactly one way: acknowledged, rejected, or returned to its caller.
 // Delivery is at least once. Only the caller sends a batch again, with one exception:
 // if a stream was replaced, or its server ended it gracefully, the session sends its
-// unanswered batches again. It does this with a batch at most as often as it has
-// streams, because a server that ends may end all of them. Such a batch arrives twice
-// if the server had accepted it without an acknowledgement. The session never sends a
-// batch again if some of its records were acknowledged or reported as bad.
+// unanswered batches again. It sends one batch again at most as often as it has streams,
+// because a server that shuts down may end all streams. Such a batch arrives twice if the
+// server had accepted it without an acknowledgement. The session never sends a batch again if
+// some of its records were acknowledged or reported as bad.
 //
 // # Memory
 //
 // Per stream, a session keeps the unanswered batches, at most MaxUnackedBatches, and
 // one batch that waits to be encoded. The stream holds their encoded form, bounded by
 // SessionConfig.MaxUnackedBytes, and the writer holds the current frame, bounded by its
-// frame size. Everything else is a few words per active call of Send. The session
-// releases a batch when its Send returns.
+// frame size. Everything else is a few machine words per active call of Send. The session releases
+// a batch when its Send returns.
 type Session[B any] struct {
 	config    SessionConfig
 	open      func(ctx context.Context) (sessionStream, error)
@@ -263,9 +263,9 @@ const closeGrace = 100 * time.Millisecond
 // Shutdown ends the session. Send accepts no more batches. If a stream is live,
 // Shutdown sends the accepted batches and waits for their acknowledgements until ctx
 // ends, or for DrainTimeout if ctx has no deadline. Then it returns the remaining batches
-// to their callers and closes all streams. The error reports that batches were
-// returned, or that a writer has not returned in time. Shutdown may be called more
-// than once; the earliest deadline of all calls applies.
+// to their callers and closes all streams. Shutdown returns an error if batches were returned,
+// or if a writer has not returned in time. Shutdown may be called more than once; the earliest
+// deadline of all calls applies.
 func (s *Session[B]) Shutdown(ctx context.Context) error {
 	before := s.beginShutdown()
 	patience := s.config.DrainTimeout

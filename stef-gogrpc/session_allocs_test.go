@@ -3,7 +3,8 @@
 
 //go:build !race
 
-// With the race detector, pools drop some values at random.
+// The tests of this file count allocations. With the race detector, pools drop some values at
+// random, so the counts would differ.
 
 package stefgrpc
 
@@ -56,7 +57,7 @@ func echoSession(t testing.TB, config SessionConfig) *Session[int] {
 	before := goleak.IgnoreCurrent()
 	s, err := startSession(
 		func(context.Context) (sessionStream, error) { return &echo{done: make(chan struct{})}, nil },
-		func(s sessionStream) (BatchWriter[int], error) { return struct{ BatchWriter[int] }{s.(*echo)}, nil }, config) // hides Close
+		func(s sessionStream) (BatchWriter[int], error) { return struct{ BatchWriter[int] }{s.(*echo)}, nil }, config) // hides Close()
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		require.NoError(t, s.Shutdown(context.Background()))

@@ -192,9 +192,9 @@ func (c *SessionConfig) random() float64 {
 }
 
 // lifetime returns how long a stream lives, or 0 if there is no limit: MaxLifetime, minus jitter.
-// Streams that are no regular replacement are often opened at the same time: at the start, or
-// after their destination was lost. Slot n then has only (n+1)/Streams of this lifetime, so that
-// the streams are not replaced at the same time.
+// regular says that the stream replaces a live stream. Other streams are often opened at the same
+// time: at the start, or after their destination was lost. Slot n then has only (n+1)/Streams of
+// this lifetime, so that the streams are not replaced at the same time.
 func (c *SessionConfig) lifetime(slot int, regular bool) time.Duration {
 	if c.MaxLifetime < 0 {
 		return 0

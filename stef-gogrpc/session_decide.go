@@ -36,8 +36,8 @@ func (j *job[B]) reset() {
 	j.batch, j.ctx, j.left = none, nil, nil
 }
 
-// carryOut carries out the decisions of the machine, in order: events precede
-// results, so counters are current when Send returns. No lock is held.
+// carryOut carries out the decisions of the state machine, in order. The events of a batch
+// precede its result, so counters are current when Send returns. No lock is held.
 func (s *Session[B]) carryOut(out *session.Decisions) {
 	for i := range out.Len() {
 		d := out.At(i)
@@ -139,7 +139,7 @@ func (s *Session[B]) report(d *session.Decision) {
 	s.config.Events.call(&e)
 }
 
-// faultOf classifies an error for the machine. It returns nil if err is nil.
+// faultOf classifies an error for the state machine. It returns nil if err is nil.
 func faultOf(err *Error) *session.Fault {
 	if err == nil {
 		return nil
@@ -176,8 +176,9 @@ func endOf(err *Error, sent bool) *session.Fault {
 	return f
 }
 
-// cause returns the Error for a fault. This is the error from which faultOf made the fault, or a new
-// Error if the machine made the fault. ctx is the context of the batch if Class is GaveUp.
+// cause returns the Error for a fault. This is the error from which faultOf made the fault, or a
+// new Error if the state machine made the fault. ctx is the context of the batch if Class is
+// GaveUp.
 func (s *Session[B]) cause(f *session.Fault, ctx context.Context) *Error {
 	switch f.Class {
 	case session.AckTimeout:

@@ -186,7 +186,7 @@ func TestSessionInOrderEnd(t *testing.T) {
 		s := r.stream(0)
 		s.writer.flushed = errorf(KindClosed, "the stream has ended")
 		r.send(load{id: 1, slow: time.Second})
-		time.AfterFunc(time.Second+1, func() { s.end(nil) }) // a moment after the write
+		time.AfterFunc(time.Second+1, func() { s.end(nil) }) // 1 ns after the write
 		time.Sleep(3 * time.Second)
 		synctest.Wait()
 		require.Equal(t, []string{"to 10: 1"}, frames(r.stream(1)))
@@ -312,8 +312,9 @@ func TestSessionAckTimeout(t *testing.T) {
 		require.EqualValues(t, 5, b.unsent(KindUnavailable).Acknowledged)
 		r.stop()
 	})
-	// The server acknowledged the whole frame when it had only a part of it, so no batch waits for an
-	// answer. But the network does not accept the rest of the frame, so the sender takes no batch.
+	// The server acknowledged the whole frame after it had received only a part, so no batch waits
+	// for an answer. But the network does not accept the rest of the frame, so the sender takes no
+	// batch.
 	for _, idle := range []time.Duration{-1, 2 * time.Minute} {
 		bubble(t, "of a frame that was acknowledged too early", func(t *testing.T, r *rig) {
 			r.config.FlushInterval, r.config.MaxLifetime, r.config.IdleTimeout = -1, -1, idle
@@ -335,7 +336,7 @@ func TestSessionAckTimeout(t *testing.T) {
 			b.cancel() // the callers of the exporter and the SDK give up before AckTimeout
 			c := r.send(load{id: 3})
 			c.waits()
-			time.Sleep(r.config.AckTimeout) // the watcher looks once in AckTimeout
+			time.Sleep(r.config.AckTimeout) // the goroutine watch checks once per AckTimeout
 			c.ok()
 			require.True(t, r.stream(0).over())
 			require.EqualValues(t, 1, r.session.Stats().Closed[CloseAckTimeout])

@@ -121,8 +121,8 @@ func (e leftOutError) Items() int { return len(e) }
 //
 // If the server ends a stream for a permanent reason, only the batch with the first unanswered
 // record gets this reason as its Cause. If gRPC of either end refuses a message that is too large,
-// it is the largest batch of the frame instead. All other batches of the stream have a retryable
-// Cause, because the server did not refuse them.
+// the largest batch of the frame gets this reason instead. All other batches of the stream have a
+// retryable Cause, because the server did not refuse them.
 type UnsentError struct {
 	// Cause is the reason. It wraps the error of the context if the context of
 	// Send ended, and ErrSessionClosed if the session was shut down. The Kind of Cause is then

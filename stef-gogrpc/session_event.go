@@ -17,7 +17,8 @@ import (
 // during a call. An event of a batch is reported before its Send returns. The functions
 // must be quick: streams wait for them.
 //
-// stream is the number of the slot of the stream in the session, from 0.
+// stream is the index of the stream in the session, from 0 to SessionConfig.Streams - 1. A new
+// stream has the index of the stream that it replaces.
 type SessionEvents struct {
 	// StreamOpened reports a stream that accepts batches now. took is the time to
 	// open it.

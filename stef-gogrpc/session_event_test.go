@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Stats are often logged as a whole, so they print the reasons by name.
+// SessionStats are often logged as a whole, so CloseCounts prints the reasons by name.
 func TestCloseCounts(t *testing.T) {
 	var stats SessionStats
 	require.Contains(t, fmt.Sprintf("%+v", stats), " Closed:[] ")

@@ -60,8 +60,8 @@ type site struct {
 	t        *testing.T
 	mu       sync.Mutex
 	listener *bufconn.Listener
-	arrived  map[uint64]int // by time
-	streams  atomic.Int64   // opened so far
+	arrived  map[uint64]int // number of received records by their time
+	streams  atomic.Int64   // number of streams opened so far
 	servers  []*grpc.Server
 }
 
@@ -91,7 +91,8 @@ func (x *site) serve(register func(*grpc.Server), options ...grpc.ServerOption) 
 	return g
 }
 
-// stef registers a STEF server with a handler of log records.
+// stef creates a STEF server with a handler of log records. The returned function registers it with
+// a gRPC server.
 func (x *site) stef(h stefgrpc.HandlerFunc, options ...stefgrpc.ServerOption) (*stefgrpc.Server, func(*grpc.Server)) {
 	server, err := stefgrpc.NewServer(options...)
 	require.NoError(x.t, err)

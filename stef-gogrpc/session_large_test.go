@@ -82,8 +82,8 @@ func TestSessionFrameTooLarge(t *testing.T) {
 }
 
 // TestSessionMessageTooLarge: gRPC of the server or of the client ends a stream because of a message
-// that is too large, before the server has answered an earlier batch. Only the large batch fails for
-// good.
+// that is too large, before the server has answered an earlier batch. Only the large batch fails
+// permanently.
 func TestSessionMessageTooLarge(t *testing.T) {
 	t.Run("received", func(t *testing.T) { sendTooLarge(t, grpc.MaxRecvMsgSize(256<<10)) })
 	t.Run("sent", func(t *testing.T) {

@@ -17,8 +17,9 @@ import (
 	"github.com/otelstef/stef/stef-gogrpc/internal/session"
 )
 
-// opener keeps one stream of the session open. It opens a stream, and opens the next stream when
-// this stream is too old or has ended. Each opener has one goroutine, which executes run.
+// opener is one slot of a session: it keeps one stream open. It opens a stream, and opens the next
+// stream when this stream is too old or has ended. Each opener has one goroutine, which executes
+// run.
 type opener[B any] struct {
 	session  *Session[B]
 	number   int
@@ -181,7 +182,7 @@ func (t *opener[B]) install(next, current *sender[B]) (regular bool) {
 	s.mu.Unlock()
 	s.config.Events.call(&event{kind: eventOpened, stream: t.number, duration: now.Sub(next.began)})
 	for _, other := range s.openers {
-		if other.refused.Load() { // it may wait without limit
+		if other.refused.Load() { // the other opener may wait without limit
 			signal(other.probe)
 		}
 	}

@@ -28,7 +28,7 @@ type world struct {
 	mu       sync.Mutex
 	seen     map[int]map[int]bool    // streams by batch
 	accepted map[int]map[uint64]bool // records by batch
-	reported map[int]map[uint64]bool // records that were reported bad, by batch
+	reported map[int]map[uint64]bool // records that were reported as bad, by batch
 	over     bool                    // Shutdown has returned
 	problems []string
 }

@@ -496,7 +496,8 @@ func TestSessionIdle(t *testing.T) {
 		c.ok()
 		r.stop()
 	})
-	// One of two streams was idle, the other one is refused: a batch opens the first one again.
+	// One of two streams is closed because it was idle, and the server refuses the other one. A
+	// batch opens the idle stream again.
 	bubble(t, "while another stream is refused", func(t *testing.T, r *rig) {
 		r.config.Streams = 2
 		r.config.FlushInterval = -1
@@ -520,7 +521,8 @@ func TestSessionIdle(t *testing.T) {
 		require.Zero(t, r.session.Stats().Idle)
 		r.stop()
 	})
-	// Probe makes the idle stream open again. It is refused, so no slot is left that could be accepted.
+	// Probe makes the idle stream open again. The server refuses this attempt, so the session has
+	// no stream that could still open.
 	bubble(t, "then refused", func(t *testing.T, r *rig) {
 		r.config.IdleTimeout = 30 * time.Second
 		r.onOpen = func(_ context.Context, n int, _ *fakeStream) error {

@@ -31,8 +31,8 @@ func (m *windowMeter) WriteRecords(chunk []byte, last uint64) (int, error) {
 }
 
 // TestWindowsOfManyStreams: when the windows would need more memory than the bound, a server
-// asks the clients of further streams for smaller windows. Their streams declare a smaller
-// window. When fewer streams are open again, the server does not ask.
+// asks the clients of further streams for smaller windows. The streams of these clients declare a
+// smaller window. After enough streams have ended, the server no longer asks.
 //
 // spec: #window-limit
 func TestWindowsOfManyStreams(t *testing.T) {

@@ -34,8 +34,8 @@ import (
 //	BenchmarkAges/SIGNAL/set=S/age=first/zstd=Z
 //	BenchmarkAges/SIGNAL/set=S/age=steady/zstd=Z
 //
-// A set is at most ageBatches batches of whole parts. first: each batch has a stream of its own,
-// and creating the stream is measured, too. steady: the first half of the set warms up the
+// Parts of a set are joined to at most ageBatches batches. first: each batch has a stream of its
+// own, and creating the stream is measured, too. steady: the first half of the set warms up the
 // stream, and only the second half, which the stream has not seen, is measured.
 //
 // OTLP and the forms of STEF run in turn and process the same batches. OTLP also marshals the

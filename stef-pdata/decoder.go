@@ -39,7 +39,7 @@ type decoder struct {
 	scope       *otelstef.Scope
 	hasResource bool
 	hasScope    bool
-	fault       error // why OTLP cannot express the containers
+	fault       error // why OTLP cannot express the containers; nil if it can
 }
 
 func (d *decoder) init(r reader, b *build.Budget, options []DecoderOption) {
@@ -54,7 +54,7 @@ func (d *decoder) decode(add func(room int), dropLast func()) error {
 	b := d.budget
 	d.resource, d.scope, d.hasResource, d.hasScope = nil, nil, false, false
 	d.rejected, b.Spent = nil, 0
-	d.read = d.r.Stats().Records // a receiver of files skips records that it has delivered before
+	d.read = d.r.Stats().Records // the caller may have skipped records that were delivered before
 	for n := 0; n < d.maxItems && (n == 0 || d.r.BufferedRecords() > 0 && !b.Full(n, d.r.StateBytes())); n++ {
 		if !d.r.Next() {
 			if d.err = d.r.Err(); d.err == nil {

@@ -95,9 +95,9 @@
 // resource, scope and metric) have MaxItemBytes each.
 //
 // A decoder omits a record with content that OTLP cannot express, converts the other
-// records, and reports the number of the record in RecordErrors. This concerns
-// numbers over 32 bits where OTLP has 32, ids of other lengths, unknown types of
-// metrics, and values that do not match the type. The numbers of buckets and bounds of a
+// records, and reports the number of the record in RecordErrors. Examples are numbers of more than
+// 32 bits in fields where OTLP has 32 bits, ids of a wrong length, unknown types of metrics, and
+// values that do not match the type of their metric. The numbers of buckets and bounds of a
 // histogram are not compared: a decoder converts both as they are.
 //
 // # Losses

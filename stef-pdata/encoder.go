@@ -101,7 +101,7 @@ func (e *encoder) rejectItem(i int, err error) {
 	e.reject("", err, 1)
 }
 
-// reject notes that n items at the current place of the encoder are not written.
+// reject notes that the n items at e.at, an item or a container, are not written.
 func (e *encoder) reject(prefix string, err error, n int) {
 	if n > 0 {
 		e.rejected = mapping.AddItems(e.rejected, e.at, prefix, err, n)

@@ -71,8 +71,8 @@ func TestLargestFrame(t *testing.T) {
 	}
 }
 
-// A full frame of the largest size has space for one more record, whose values are too short for
-// the writer to add up.
+// A full frame of the largest size has space for one more record. The values of this record have
+// less than 64 KiB each, so the writer does not add up their sizes before it encodes the record.
 func TestFullFrameHasSpace(t *testing.T) {
 	ld := plog.NewLogs()
 	record := ld.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty().LogRecords().AppendEmpty()

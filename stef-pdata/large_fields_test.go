@@ -20,7 +20,7 @@ import (
 	stefpdata "github.com/otelstef/stef/stef-pdata"
 )
 
-// large is a text that exceeds the limit of a record.
+// large is a text that exceeds the limit of an item.
 var large = strings.Repeat("x", stefpdata.MaxItemBytes+1)
 
 // spoilResource has the fields of a resource that can be too large. spoilScope has the

@@ -51,8 +51,8 @@ func TestSpecimens(t *testing.T) {
 	})
 }
 
-// TestNames: the files and messages of this package must have unique names. Without
-// these, programs that link another implementation would stop at start-up.
+// TestNames: the files and messages of this package must have unique names. Otherwise, a
+// program that also links another implementation of the protocol would panic at start-up.
 func TestNames(t *testing.T) {
 	file := stefpb.File_otelstef_destination_v1_destination_proto
 	require.Equal(t, "otelstef/destination/v1/destination.proto", file.Path())

@@ -51,8 +51,7 @@ func (b *Logs) CheckRecord(r *otelstef.LogRecord) (text string, err error) {
 	return text, nil
 }
 
-// Record fills a log record, which is empty. text is the body if the body of src is a
-// template.
+// Record fills dst, which is empty. If the body of src is a template, text is the joined body.
 //
 // spec: #otlp-logs
 func (b *Logs) Record(dst plog.LogRecord, src *otelstef.LogRecord, text string) {

@@ -20,8 +20,8 @@ type Set struct {
 	References    bool // parameters that refer to fields: the compact form of logs
 	// ValueReferences are references in attributes and structured bodies.
 	ValueReferences bool
-	// Formats are otelstef.ReferenceClock and ReferenceDouble: references to times and
-	// doubles that also say how these are written.
+	// Formats are otelstef.ReferenceClock and ReferenceDouble: references to times and doubles
+	// that also say how the time or double is formatted.
 	Formats bool
 }
 

@@ -27,8 +27,8 @@ type Resources struct {
 
 type resourceEntry struct {
 	value *otelstef.Resource
-	// arrival is the attributes in their original order. In value, they may be sorted by
-	// key: entries that differ only in the order of attributes share a value.
+	// arrival has the attributes in their original order. The attributes in value may be sorted
+	// by key: entries that differ only in the order of attributes share a value.
 	arrival *otelstef.Attributes
 	first   uint32 // the first entry with this value
 	next    uint32 // the next value with the same hash in alike
@@ -40,7 +40,7 @@ func (p *Resources) Value(id uint32) *otelstef.Resource { return p.entries[id].v
 // First returns the first id with the same value as id.
 func (p *Resources) First(id uint32) uint32 { return p.entries[id].first }
 
-// RankByValue ranks all ids.
+// RankByValue ranks all ids by the order of their values, so that items can be sorted by rank.
 func (p *Resources) RankByValue() {
 	p.Rank(p.Size(), func(a, b uint32) int { return order.CompareResources(p.entries[a].value, p.entries[b].value) })
 }
@@ -151,7 +151,7 @@ type scopeEntry struct {
 // Value returns the value of an id.
 func (p *Scopes) Value(id uint32) *otelstef.Scope { return p.entries[id].value }
 
-// RankByValue ranks all ids.
+// RankByValue ranks all ids by the order of their values, so that items can be sorted by rank.
 func (p *Scopes) RankByValue() {
 	p.Rank(p.Size(), func(a, b uint32) int { return order.CompareScopes(p.entries[a].value, p.entries[b].value) })
 }

@@ -33,7 +33,7 @@ type orderedKey struct {
 	text         string
 	word0, word1 uint64 // see codec.Words
 	number       uint64 // counted from 1, as in pairSlot
-	place        uint8  // in the order of keys
+	place        uint8  // index of the key in the sorted keys of the set
 }
 
 // keyOrder is the order of the keys of a set in the last map. It is used only while epoch is
@@ -129,7 +129,7 @@ func (s *KeySorter) findGuessed(found *SortedPairs, set *KeySet, m pcommon.Map, 
 	return true
 }
 
-// value returns the same reference to a value as Resolve.
+// value returns the reference to text, a value of key. The result is the same as that of Resolve.
 func (c *PairCache) value(key *orderedKey, text string) stef.TextRef {
 	var word0, word1 uint64
 	if len(text) >= 8 {

@@ -10,7 +10,7 @@ import (
 	"github.com/otelstef/stef/stef-pdata/internal/order"
 )
 
-// index finds ids by hash. Ids count from 1; 0 means none.
+// index finds ids by hash. Ids count from 1; 0 means no id.
 type index struct {
 	byHash    map[codec.Hash]uint32
 	chain     []uint32 // for each id: the next id with the same hash

@@ -330,8 +330,8 @@ func TestTextsOfRejectedSets(t *testing.T) {
 // many of them.
 func TestHashesCoverEverything(t *testing.T) {
 	const n = 1000
-	// nested sets v to the i-th of many lists. All lists have the same elements in the same order,
-	// but at different depths.
+	// nested sets v to list number i of n different lists. All lists have the same elements in the
+	// same order, but at different depths.
 	nested := func(v pcommon.Value, i int) {
 		left := 27
 		for _, digit := range []int{i / 100, i / 10 % 10, i % 10} {

@@ -67,7 +67,7 @@ type PairStore struct {
 	// Values are in the order of keys. The Ref of a value other than text is its bits.
 	Values []stef.Text
 	Types  []otelstef.AnyValueType // of the values
-	Places []uint8                 // in the original order
+	Places []uint8                 // for each attribute in its original order: its index in the order of keys
 }
 
 // Reset empties the store.
@@ -230,7 +230,7 @@ func (s *KeySet) fits(pairs []Pair) bool {
 		if uint(n) >= uint(len(s.place)) {
 			return false
 		}
-		seen |= uint64(1) << (s.place[n] - 1) // 0 if there is no place
+		seen |= uint64(1) << (s.place[n] - 1) // adds no bit if the set does not have the key
 	}
 	return seen == 1<<len(pairs)-1
 }

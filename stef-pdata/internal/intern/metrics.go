@@ -102,7 +102,7 @@ func withBounds(base *otelstef.Metric, bounds []float64) *otelstef.Metric {
 	return v
 }
 
-// RankByValue ranks all ids.
+// RankByValue ranks all ids by the order of their values, so that items can be sorted by rank.
 func (p *Metrics) RankByValue() {
 	p.Rank(p.Size(), func(a, b uint32) int {
 		x, y := &p.entries[a], &p.entries[b]
@@ -184,8 +184,8 @@ func (p *Metrics) make(c *values.Copier, d *Descriptor) (metricEntry, error) {
 	return metricEntry{value: v, arrival: metadata}, asTheyCame.Attributes(metadata, d.Metadata())
 }
 
-// WithBounds returns the id of the metric that equals base but has these histogram
-// bounds, and adds it if it is new. Without bounds it returns base.
+// WithBounds returns the id of the metric that equals base but has these histogram bounds. It
+// adds this metric if it is new. Without bounds it returns base.
 func (p *Metrics) WithBounds(base uint32, bounds pcommon.Float64Slice) (uint32, error) {
 	e := &p.entries[base]
 	if id := e.variant; id != 0 && sameFloats(p.entries[id].bounds, bounds) {

@@ -100,7 +100,8 @@ func (c *PairCache) Resolve(pairs []Pair) {
 	for i := range pairs {
 		p := &pairs[i]
 		key, value := p.Key.Text, p.Value.Text
-		// Most texts have 8 bytes or more. For these, Words would cost a call.
+		// Most texts have 8 bytes or more. The code below reads the words of such texts without the
+		// cost of a call of Words.
 		var key0, key1, value0, value1 uint64
 		if len(key) >= 8 {
 			key0, key1 = codec.Word64(key), codec.Word64(key[len(key)-8:])

@@ -21,9 +21,8 @@ import (
 type attrSet struct {
 	arrival []attr // in their original order
 	layout  uint32 // the number of their layout
-	// Of the sets with the same keys, before is the one that this set last replaced in the
-	// record, or 0 if there is none. differs has a bit for each value in which the two sets
-	// differ.
+	// before is the last set with the same keys that this set replaced in the record, or 0 if
+	// there is none. differs has a bit for each value in which the two sets differ.
 	before  uint32
 	differs uint64
 	bytes   int // counted as for mapping.MaxItemBytes

@@ -192,17 +192,17 @@ func (p *Sets) search(c *values.Copier, m pcommon.Map, like uint32) (uint32, err
 	return id, nil
 }
 
-// holdTexts adds the texts from a number on to HeldBytes. They are the texts of a rejected set,
-// which stay in the pool.
+// holdTexts adds the sizes of the texts with the numbers from, from+1, … to HeldBytes. They are the
+// texts of a rejected set, which stay in the pool.
 func (p *Sets) holdTexts(from int) {
 	for _, text := range p.shared[from:] {
 		p.HeldBytes += mapping.ValueBytes + len(text)
 	}
 }
 
-// collect sets pairs to the attributes of m. It omits arrays, maps and bytes: make adds these. It
-// reports whether m has the same keys in the same order as the set like. It compares each text
-// with the text at the same place in like, and looks it up only if the two texts differ.
+// collect sets pairs to the attributes of m. It omits arrays, maps and bytes: the method make adds
+// them. It reports whether m has the same keys in the same order as the set like. It compares each
+// text with the text at the same place in like, and looks it up only if the two texts differ.
 func (p *Sets) collect(c *values.Copier, m pcommon.Map, like uint32) (sameKeys bool, err error) {
 	n := m.Len()
 	c.Begin()
@@ -292,7 +292,7 @@ func (p *Sets) share(s string) (shared string, number uint32) {
 	return p.shared[number], number
 }
 
-// value sets a to a value of pdata, without deep.
+// value sets all fields of a except deep to a value of pdata.
 func (p *Sets) value(a *attr, v pcommon.Value) {
 	switch v.Type() {
 	case pcommon.ValueTypeEmpty:

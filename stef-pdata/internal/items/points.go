@@ -105,8 +105,8 @@ func (w *Points) Histogram(dst *otelstef.Point, p pmetric.HistogramDataPoint) er
 }
 
 // Exponential sets all fields of an exponential histogram point except its attributes.
-// The published schema cannot carry both a value and the flag "no recorded value". There
-// it omits the flag, because readers of that schema expect a value.
+// The published schema cannot carry both a value and the flag "no recorded value". For that
+// schema Exponential omits the flag, because readers of that schema expect a value.
 //
 // spec: #interop-otlp
 func (w *Points) Exponential(dst *otelstef.Point, p pmetric.ExponentialHistogramDataPoint) error {

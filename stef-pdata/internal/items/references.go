@@ -18,7 +18,7 @@ import (
 // references replaces texts of attributes and structured bodies by references to other fields of
 // the log record: to an id, the time or, in attributes, a text of the body. Examples are the ids
 // that libraries add to each record, and events whose main fields a Collector copies into
-// attributes. A reference is the same in each record.
+// attributes. A reference is the same text in each record, so it takes few bytes.
 //
 // Usually, all values of a key repeat the same field, or no value repeats a field. This is the
 // habit of the key. To find the habit, only a few values are compared with all fields. The other
@@ -70,7 +70,7 @@ type habitTable struct {
 const (
 	// maxHabits is the maximum number of keys with habits. maxHabitKey is the maximum length of
 	// such a key, and of a key in a reference, in bytes. Both bound the memory of a stream. A
-	// record can have a reference in each attribute, so long keys would also make it larger
+	// record can have a reference in each attribute, so with long keys a record could become larger
 	// than a frame.
 	maxHabits   = 1 << 10
 	maxHabitKey = 1 << 8

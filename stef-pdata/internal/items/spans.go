@@ -119,8 +119,8 @@ func (w *Spans) AttributesOf(dst *otelstef.Attributes, src pcommon.Map) error {
 	return w.otherAttributes(dst, src)
 }
 
-// otherAttributes sets dst to the attributes of src, in their original order. If dst has
-// other attributes, it is faster than Attributes.
+// otherAttributes sets dst to the attributes of src, in their original order. If the keys of
+// dst differ from those of src, it is faster than Attributes.
 func (w *Spans) otherAttributes(dst *otelstef.Attributes, src pcommon.Map) error {
 	if err := w.TakePairs(src.Len()); err != nil {
 		return err

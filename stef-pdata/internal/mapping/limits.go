@@ -29,8 +29,8 @@ const (
 	// Decoders count these objects, encoders do not.
 	recordOverhead = 4 << 10
 
-	// BucketBytes counts for each bucket or bound. A reader of the compact form needs as much
-	// memory for it: 16 bytes in the record, and 16 in the list of changed numbers.
+	// BucketBytes is the size that counts for each bucket or bound. A reader of the compact form
+	// needs as much memory: 16 bytes in the record, and 16 bytes in the list of changed numbers.
 	BucketBytes = 32
 	ValueBytes  = 256
 	PartBytes   = 512

@@ -11,8 +11,9 @@ import (
 )
 
 // Placeholders counts the placeholders of templates. It caches the counts of large templates,
-// because a short stream can refer to large templates in many records. The limits of a batch do
-// not bound the time to read them: a record with a wrong number of parameters adds nothing to it.
+// because a short stream can refer to large templates in many records. The limits of a batch do not
+// bound the time to read these templates: a record with a wrong number of parameters adds nothing
+// to the batch.
 type Placeholders struct {
 	counts []placeholders // allocated at the first large template
 }

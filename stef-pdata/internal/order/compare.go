@@ -11,9 +11,9 @@ import (
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
-// The order of values, by which sorted streams are sorted. Structs are compared by
-// field, text by bytes, arrays by length and then by element, multimaps by keys, then
-// by length, then by values, oneofs by choice and then by value.
+// This file defines the order of values for sorted streams. Structs are compared by field, text
+// by bytes, arrays by length and then by element, multimaps by keys, then by length, then by
+// values, oneofs by choice and then by value.
 //
 // Different floats for which cmp.Compare returns 0 (0 and -0, two NaNs) are ordered by
 // their bits, so that only identical values compare as equal.

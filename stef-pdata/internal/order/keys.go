@@ -125,8 +125,8 @@ func inOrder(keys []Key) bool {
 	return true
 }
 
-// sortFew writes the keys to the slice sorted, in order. It compares numbers that contain
-// a key and its place.
+// sortFew writes the keys to the slice sorted, in order. It sorts numbers that contain a key
+// and its index in keys.
 func sortFew(keys, sorted []Key) {
 	var packed [fewKeys]uint64
 	for i := range keys {

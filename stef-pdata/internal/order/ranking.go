@@ -10,7 +10,7 @@ import (
 
 // Ranking is the order of ids by value. Ids of equal value have equal ranks.
 type Ranking struct {
-	order []uint32 // ids by value
+	order []uint32 // all ids, sorted by value
 	Ranks []uint32 // indexed by id
 	Top   uint32   // the greatest rank
 	fresh []uint32

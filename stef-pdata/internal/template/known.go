@@ -27,7 +27,7 @@ type Known struct {
 	clocks     [2]knownClock // the clocks that were used last
 	number     []byte        // a number of an attribute
 
-	// Memory that links and split reuse.
+	// links and split reuse the memory of the following fields.
 	candidates []candidate
 	clock      string // the last reference to a clock that was proposed
 	made       []byte // the texts of candidates that are not text in the record

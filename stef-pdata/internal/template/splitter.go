@@ -61,7 +61,8 @@ func (b *Body) Ref(p Span) string {
 	return b.refs[p.From]
 }
 
-// Limits of a splitter. When it exceeds one of the first three, it drops cached content.
+// Limits of a splitter. When a splitter exceeds one of the first three limits, it drops cached
+// content.
 const (
 	maxTextShapes     = 1 << 14
 	maxTextShapeBytes = 4 << 20
@@ -98,7 +99,7 @@ func (s *Splitter) Batch(records int) {
 	s.plain = s.first && records < minFirst && !s.Always
 }
 
-// Begin drops the bodies.
+// Begin drops all bodies that were added.
 func (s *Splitter) Begin() {
 	clear(s.bodies)
 	s.known.forget()
