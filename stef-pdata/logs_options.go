@@ -13,7 +13,7 @@ import (
 // parameters.
 type Templates uint8
 
-// The choices.
+// The values of Templates.
 const (
 	// TemplatesAuto splits bodies in compressed streams if the saved bytes are worth the CPU
 	// time at both ends. It splits no bodies in uncompressed streams: splitting would save far

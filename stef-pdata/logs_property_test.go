@@ -99,8 +99,8 @@ func TestDecodeLogsInBatches(t *testing.T) {
 	f(9, 9, 1, 9, 1)
 }
 
-// Sorted logs are in the order of event, keys and time. Log records that are equal in
-// these keep their original order.
+// The log records of a scope are sorted by event name, attribute keys and time. If these are
+// equal, log records keep their original order.
 func TestOrderOfSortedLogs(t *testing.T) {
 	ld := plog.NewLogs()
 	lrs := ld.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty().LogRecords()
@@ -142,7 +142,8 @@ func TestDecodedLogsAreTheCallers(t *testing.T) {
 	}
 }
 
-// Observed times are written in the smaller of their two forms.
+// Observed times are written as they are or as differences from the times of their log records,
+// whichever is smaller.
 func TestObservedTimes(t *testing.T) {
 	f := func(delta bool, observed func(i int, time uint64) uint64) {
 		t.Helper()

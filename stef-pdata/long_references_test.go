@@ -42,7 +42,7 @@ func TestLongReferences(t *testing.T) {
 			lr.Attributes().PutStr(key, long)
 		}
 	})
-	f(func(lr plog.LogRecord, long string) { // both
+	f(func(lr plog.LogRecord, long string) { // a body and attributes that repeat an attribute
 		lr.Body().SetStr(strings.Repeat(long[:min(len(long), 15<<10)]+" ", 63))
 		for _, key := range []string{"a", "b", "c", "d", "e", "f"} {
 			lr.Attributes().PutStr(key, long[:min(len(long), 15<<10)])

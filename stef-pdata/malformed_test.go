@@ -24,7 +24,7 @@ import (
 )
 
 // Decoding a damaged or hostile stream ends with an error of the stream, or with io.EOF. Each
-// record that was read before became an item or was reported.
+// record before this end became an item or was reported.
 func TestMalformedVectorsToPdata(t *testing.T) {
 	paths, err := filepath.Glob(filepath.Join(teltest.Golden(t, "malformed"), "*.stef"))
 	require.NoError(t, err)
@@ -39,7 +39,7 @@ func TestMalformedVectorsToPdata(t *testing.T) {
 }
 
 // After any bit of a stream is flipped, decoding ends with an error of the stream, or with io.EOF.
-// Each record that was read before became an item or was reported.
+// Each record before this end became an item or was reported.
 func TestFlippedBitsToPdata(t *testing.T) {
 	for _, stream := range [][]byte{
 		encodeMetrics(t, recordedMetrics(t)[5:7], stefpdata.Sorted),

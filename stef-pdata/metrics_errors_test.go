@@ -24,7 +24,7 @@ import (
 	descriptors "github.com/otelstef/stef/internal/signal"
 )
 
-// deep sets v to a value in depth arrays.
+// deep sets v to a value inside depth nested arrays.
 func deep(v pcommon.Value, depth int) {
 	for range depth {
 		v = v.SetEmptySlice().AppendEmpty()
@@ -97,7 +97,7 @@ func TestItemsBeyondLimits(t *testing.T) {
 			spoil.spoil(es.AppendEmpty().FilteredAttributes())
 		})
 	}
-	// The attributes and the rest of a point together have the limit of an item.
+	// The limit of an item applies to the sum of a point and its attributes.
 	large := strings.Repeat("x", stefpdata.MaxItemBytes/2)
 	f("exemplars[0].filtered_attributes", 1, 5, point, func(_ pmetric.Metrics, m pmetric.Metric) {
 		p := m.Gauge().DataPoints().At(1)

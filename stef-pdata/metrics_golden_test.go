@@ -36,8 +36,8 @@ func TestSortedRecordsAreTheReferences(t *testing.T) {
 	f("hostandcollector-otelmetrics.parts.sorted.zstd.stef", hostandcollector)
 }
 
-// Unsorted streams of the reference implementation are decoded to its input, point by
-// point in the same order.
+// Decoding unsorted streams of the reference implementation returns the points that it encoded,
+// in the same order.
 func TestUnsortedRecordsOfTheReference(t *testing.T) {
 	f := func(vector, set string) {
 		stream, err := os.ReadFile(teltest.Golden(t, "data", vector))
@@ -60,7 +60,7 @@ func TestVectorsToMetrics(t *testing.T) {
 			require.NoError(t, err)
 			r, err := otelstef.NewMetricsReader(bytes.NewReader(stream))
 			if errors.Is(err, stef.ErrLimit) {
-				return // user data that is too long
+				return // the vector with user data that is too long
 			}
 			require.NoError(t, err)
 			mds := drain(t, r)
@@ -87,7 +87,7 @@ func drain(t *testing.T, r *otelstef.MetricsReader) (mds []pmetric.Metrics) {
 			require.Equal(t, r.Stats().Records, uint64(points)+rejected)
 			return mds
 		case errors.Is(err, stef.ErrLimit):
-			return mds // 1024 attributes
+			return mds // the vector with 1024 attributes, one more than readers accept
 		case errors.As(err, &bad):
 			rejected += bad.Records()
 			require.ErrorIs(t, err, stefpdata.ErrRecord)

@@ -86,9 +86,9 @@ func (s *sorter) containers() int {
 	return n
 }
 
-// sortRuns sorts points of equal metric and attributes: by start time, then by the
-// lower bits of the key, then by time. Their keys differ in the lower bits only. It
-// returns the number of different keys.
+// sortRuns sorts points of equal metric and attributes: by start time, then by the lower bits
+// of the key, then by time. The keys of these points differ only in the lower bits. It returns
+// the number of different keys in s.keys.
 func (s *sorter) sortRuns(lower int) (series int) {
 	order := func(a, b order.Key) int {
 		x, y := &s.entries[a.Item], &s.entries[b.Item]

@@ -36,7 +36,7 @@ func TestRecordsOfTheReferenceToMetrics(t *testing.T) {
 				require.NoError(t, err)
 				r, err := otelstef.NewMetricsReader(bytes.NewReader(stream))
 				if errors.Is(err, stef.ErrLimit) {
-					return // user data that is too long
+					return // the vector with user data that is too long
 				}
 				require.NoError(t, err)
 				mds, rejected := drainRecords(t, r)
@@ -61,7 +61,7 @@ func drainRecords(t *testing.T, r *otelstef.MetricsReader) (mds []pmetric.Metric
 		var bad stefpdata.RecordErrors
 		switch {
 		case err == nil:
-		case errors.Is(err, io.EOF), errors.Is(err, stef.ErrLimit): // 1024 attributes
+		case errors.Is(err, io.EOF), errors.Is(err, stef.ErrLimit): // the vector with 1024 attributes
 			return mds, rejected
 		case errors.As(err, &bad):
 			for _, e := range bad {

@@ -19,7 +19,7 @@ import (
 // sorter collects the points of a batch to write them in sorted order.
 type sorter struct {
 	sets     intern.Sets
-	written  uint32 // the attribute set in the record
+	written  uint32 // id of the attribute set that the record has
 	now      ids
 	entries  []entry
 	keys     []order.Key
@@ -207,7 +207,7 @@ func (e *MetricsEncoder) point(x *entry) bool {
 	if s := &e.sorter; x.kind == entrySource {
 		src := &s.sources[x.value]
 		e.write.Begin()
-		e.write.Left -= s.sets.Bytes(x.set) // which writeSorted has set
+		e.write.Left -= s.sets.Bytes(x.set) // the attributes, which writeSorted has set
 		if err := e.source(point, src); err != nil {
 			e.at = src.at
 			e.reject("", err, 1)

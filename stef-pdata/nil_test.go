@@ -14,7 +14,8 @@ import (
 	"github.com/otelstef/stef/stef-pdata/stefotlp"
 )
 
-// Mistakes in a program panic at once, with a text that names them.
+// Bad arguments of constructors and options panic immediately. The text of the panic names the
+// mistake.
 func TestBadArguments(t *testing.T) {
 	w, err := otelstef.NewLogsWriter(new(bytes.Buffer))
 	require.NoError(t, err)

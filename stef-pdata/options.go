@@ -8,7 +8,7 @@ import "fmt"
 // Mode is the order in which items are written.
 type Mode uint8
 
-// The modes.
+// The values of Mode.
 const (
 	// Sorted puts items in an order that makes the stream small, and sorts
 	// attributes by key, except attributes within values. It is the default for

@@ -83,7 +83,7 @@ func ExampleLogsEncoder_session() {
 	case errors.As(err, &part) && part.Delivered && errors.As(err, &left):
 		fmt.Printf("delivered except %d; log record %d of its scope: %v\n", left.Items(), left[0].Item, left[0].Err)
 	default:
-		fmt.Println(err) // ExampleSession of stefgrpc shows all cases; see Modes about positions of records
+		fmt.Println(err) // ExampleSession of stefgrpc shows all cases
 	}
 	fmt.Println("shutdown:", session.Shutdown(ctx))
 	// Output:

@@ -166,7 +166,7 @@ func testBrokenStream[B any](t *testing.T, d *descriptors.Descriptor[B], batches
 	})
 }
 
-// A writer that fails ends the encoder with its error.
+// If the writer fails, the encoder returns the error of the writer.
 func TestFailingWriters(t *testing.T) {
 	md, _ := threePoints()
 	testFailingWriter(t, descriptors.Metrics, md)

@@ -54,8 +54,8 @@ func TestTraceStreamsAreDeterministic(t *testing.T) {
 	}
 }
 
-// Sorting puts the spans of a trace together, in the order of their times. If traces have few
-// spans in the batch, it puts the spans of a name together instead.
+// Sorting puts the spans of a trace together, in the order of their times. If traces have few spans
+// in the batch, sorting puts the spans with the same name together instead.
 func TestOrderOfSortedSpans(t *testing.T) {
 	f := func(want string, spans ...string) {
 		t.Helper()

@@ -93,7 +93,7 @@ func (s *metricsRules) emptyTables() {
 	s.pairs, s.words, s.exemplarBytes = 0, 0, 0
 }
 
-// find returns the series of a record and its home.
+// find returns the series of a record, and the ruleHome of its resource.
 func (s *metricsRules) find(rec view) (x *ruleSeriesState, home *ruleHome, counted bool) {
 	pairs := rec.get("Attributes").(*dynamic.Multimap).Pairs
 	text := ""
@@ -328,7 +328,7 @@ func (s *metricsRules) readLists(c view, x *ruleSeriesState, p *rulePoint, farTi
 	for _, f := range []struct {
 		far bool
 		to  *uint64
-	}{{farStart, &p.start}, {farTime, &p.time}} { // the far times are the last words, in reverse order
+	}{{farStart, &p.start}, {farTime, &p.time}} { // a far start is the last word; a far time precedes it
 		if !f.far {
 			continue
 		}

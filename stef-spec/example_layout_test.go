@@ -17,7 +17,7 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// The labels of the parts of a stream; columns have their path.
+// The labels of the parts of a stream. The label of a column is its path.
 const (
 	fixedHeaderLabel = "fixed header"
 	frameHeaderLabel = "frame header"
@@ -58,7 +58,7 @@ func split(stream []byte, columns []*schema.Column) ([]shownPart, error) {
 	return s.parts, nil
 }
 
-// take moves n bytes of the input into a part.
+// take moves n bytes of the input into a new part.
 func (s *splitter) take(n int, label string, derived bool) *shownPart {
 	s.parts = append(s.parts, shownPart{partID: partID{s.frame, label, derived}, hex: s.in[:n]})
 	s.in = s.in[n:]

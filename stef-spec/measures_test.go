@@ -180,8 +180,8 @@ func TestRecordSize(t *testing.T) {
 	})
 }
 
-// large writes and reads one record whose size is slightly below the limit most. The record has
-// parts of the size each: fill sets n parts.
+// large writes and reads one record whose size is slightly below the limit most. The record
+// consists of parts: fill sets n parts, and each is the size of one part.
 func large[R any, W recordWriter[R]](t *testing.T, root *vectorRoot, newWriter func(io.Writer, ...stef.WriterOption) (W, error),
 	wire schema.WireSchema, name string, most, each int, fill func(rec R, n int)) {
 	t.Run(name, func(t *testing.T) {

@@ -40,7 +40,7 @@ func (d *MetricsDecoder) number(rec *otelstef.Metrics) {
 	attributes := d.encoded(tagNumberAttributes, rec.Attributes())
 	p := rec.Point()
 	d.exemplars = d.exemplars[:0]
-	if p.Exemplars().Len() > 0 { // the length of the point includes their length
+	if p.Exemplars().Len() > 0 { // the length of the point includes the length of its exemplars
 		d.exemplars = d.appendExemplars(d.exemplars, tagNumberExemplar, p)
 	}
 	start, time, flags := p.StartTimestamp(), p.Timestamp(), d.flags(p)

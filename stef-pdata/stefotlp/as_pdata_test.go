@@ -64,7 +64,8 @@ func TestLogsAsPdataDoes(t *testing.T) {
 	})
 }
 
-// requireLogs is like requireStream, but for logs. The two paths write different streams of logs.
+// requireLogs is like requireStream, but for logs. The direct path and the path through pdata write
+// different streams of logs.
 func requireLogs(tb testing.TB, parts [][]byte, options ...stef.WriterOption) {
 	tb.Helper()
 	stream := logs.encode(tb, parts, options...)

@@ -170,7 +170,8 @@ func (p *parser) bodyPair(pairs *otelstef.BodyMap, i int, x extent, depth int) e
 }
 
 // nests reports whether the value of a KeyValue is an array or map. It recognizes only
-// the usual encoding, in which the key is first. seenPairs does not cache such pairs.
+// the usual encoding, in which the key is first. seenPairs does not cache pairs with arrays or
+// maps.
 func nests(b []byte) bool {
 	if len(b) < 2 || b[0] != tagKey {
 		return false
@@ -180,7 +181,7 @@ func nests(b []byte) bool {
 		return false
 	}
 	first := b[value+2]
-	if b[value+1] >= 0x80 { // a length of two bytes; in a longer length, first is not a tag
+	if b[value+1] >= 0x80 { // a length of two bytes or more; if it has more than two, first is no tag
 		first = b[min(value+3, len(b)-1)]
 	}
 	return first == tagKVList || first == tagArray

@@ -122,7 +122,7 @@ func (e *encoder) finish(s *signal, records uint64, err error) error {
 	}
 	if err == nil && len(e.rejected) > 0 {
 		if errors.Is(e.rejected[0], stef.ErrLimit) {
-			e.losses.EmptyContainers = empty // the message is of this signal, and these have no items
+			e.losses.EmptyContainers = empty // keep this count, because the message is of this signal
 		} else if records == 0 {
 			if err := s.foreign(b); err != nil {
 				return err
@@ -234,7 +234,7 @@ func (e *encoder) resource(h home) (*otelstef.Resource, error) {
 	return found.value, nil
 }
 
-// inKey calls f while the key is the message of the encoder.
+// inKey calls f while e.b, the message to parse, is e.key.
 func (e *encoder) inKey(f func() error) error {
 	b := e.b
 	e.b, e.budget.Left = e.key, MaxItemBytes
@@ -446,8 +446,8 @@ func (e *encoder) id(text *mapping.IDText, x extent, n int, raw bool) ([]byte, e
 	return mapping.EncodeID(text, id, false), nil
 }
 
-// reject notes that n items at the current place of the encoder are not written. A
-// damaged container is noted even if n is 0, because its items could not be counted.
+// reject notes that the n items at e.at, an item or a container, are not written. A damaged
+// container is noted even if n is 0, because its items could not be counted.
 func (e *encoder) reject(prefix string, err error, n int) {
 	at := e.at
 	_, inner := mapping.Split(err)

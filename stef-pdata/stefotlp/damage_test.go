@@ -166,7 +166,7 @@ func TestDamagedSpansAndLogs(t *testing.T) {
 	f(logs, "trace_id", text("\x4a\x05"))
 }
 
-// The offset of a damaged attribute is its place in the message, also if the item has tags in more
+// The offset of a damaged attribute is its place in the message, even if tags of the item have more
 // bytes than necessary.
 func TestOffsetsBehindLongTags(t *testing.T) {
 	const value = "\x0a\x05abc" // a text that is cut off
@@ -194,7 +194,7 @@ func TestOffsetsBehindLongTags(t *testing.T) {
 	}
 }
 
-// The offset of damage is right in an item that has tags in more bytes than necessary, too.
+// The offset of damage is also right in an item whose tags have more bytes than necessary.
 func TestOffsetsInUnusualItems(t *testing.T) {
 	f := func(s signal, item []byte, damaged string) {
 		t.Helper()
@@ -217,9 +217,9 @@ func TestOffsetsInUnusualItems(t *testing.T) {
 	f(logs, join(unusual(2), field(6, attribute("k", "v")), unusual(7), field(5, field(6, field(1, text(cut))))), cut)
 }
 
-// Truncated and changed messages are converted in the same way by both paths if both accept
-// them. The paths do not reject the same messages: only pdata rejects groups, and only the
-// direct path rejects tags of over 32 bits.
+// The direct path and the path through pdata convert truncated and changed messages in the same
+// way if both accept them. They do not reject the same messages: only pdata rejects groups, and
+// only the direct path rejects tags of over 32 bits.
 func TestMutations(t *testing.T) {
 	for _, s := range signals {
 		t.Run(s.name, func(t *testing.T) {
@@ -251,7 +251,8 @@ func TestMutations(t *testing.T) {
 	}
 }
 
-// compare requires both paths to convert a message in the same way if both accept it.
+// compare requires the direct path and the path through pdata to convert a message in the same way
+// if both accept it.
 func compare(tb testing.TB, s signal, b []byte) {
 	got, err := s.encode(tb, b)
 	if s.unmarshal(b) != nil {

@@ -23,7 +23,8 @@ func fuzzMessages(f *testing.F, s signal) {
 	f.Fuzz(func(t *testing.T, b []byte) { compare(t, s, b) })
 }
 
-// If both paths accept a message, they write the same records, and read the same content.
+// If the direct path and the path through pdata accept a message, they write the same records, and
+// read the same content.
 func FuzzMetricsOTLP(f *testing.F) { fuzzMessages(f, signals[0]) }
 func FuzzTracesOTLP(f *testing.F)  { fuzzMessages(f, signals[1]) }
 func FuzzLogsOTLP(f *testing.F)    { fuzzMessages(f, signals[2]) }
@@ -41,7 +42,7 @@ func fuzzStreams[R any](f *testing.F, s signal, open func(io.Reader) (R, error))
 	})
 }
 
-// Both paths read the same content from a stream.
+// The direct path and the path through pdata read the same content from a stream.
 func FuzzMetricsStream(f *testing.F) {
 	fuzzStreams(f, signals[0], func(r io.Reader) (*otelstef.MetricsReader, error) { return otelstef.NewMetricsReader(r) })
 }

@@ -116,7 +116,8 @@ func message(tb testing.TB, signal, part string, f fill) []byte {
 	return b
 }
 
-// Both paths omit items that exceed a limit, for the same reason, and write all other items.
+// The direct path and the path through pdata omit items that exceed a limit, for the same reason,
+// and write all other items.
 func TestLimits(t *testing.T) {
 	parts := map[string][]string{
 		"metrics": {"resource", "scope", "metric", "item", "exemplar"},
@@ -158,7 +159,7 @@ func TestLimits(t *testing.T) {
 	f("bytes", bulk(stefotlp.MaxItemBytes/2), bulk(stefotlp.MaxItemBytes))
 }
 
-// Both paths count the same bytes for buckets and bounds.
+// The direct path and the path through pdata count the same bytes for buckets and bounds.
 func TestBucketLimits(t *testing.T) {
 	const most = stefotlp.MaxItemBytes / 32
 	s := signals[0]
@@ -441,7 +442,8 @@ func TestMemoryOfContainers(t *testing.T) {
 	runtime.KeepAlive(e)
 }
 
-// An encoder that forgets metrics within a message still distinguishes their bounds.
+// An encoder that empties its pool of metrics within a message still distinguishes the bounds of
+// the metrics.
 func TestManyMetricsWithBounds(t *testing.T) {
 	md := pmetric.NewMetrics()
 	metrics := md.ResourceMetrics().AppendEmpty().ScopeMetrics().AppendEmpty().Metrics()
@@ -449,7 +451,7 @@ func TestManyMetricsWithBounds(t *testing.T) {
 		m := metrics.AppendEmpty()
 		m.SetName(strconv.Itoa(i))
 		point := m.SetEmptyHistogram().DataPoints().AppendEmpty()
-		if i%5 == 0 { // the encoder forgets metrics before their bounds
+		if i%5 == 0 { // the encoder empties the pool of metrics before the pool of metrics with bounds
 			point.ExplicitBounds().FromRaw([]float64{1})
 		}
 	}

@@ -105,7 +105,7 @@ func (d *MetricsDecoder) enterMetric(rec *otelstef.Metrics) {
 	d.metricFault = mapping.CheckMetric(metric)
 }
 
-// The tag of the data of a metric, by type.
+// dataTags has the tag of the field gauge, sum, … of a Metric, indexed by the type of the metric.
 var dataTags = [...]byte{tagGauge, tagSum, tagHistogram, tagExponential, tagSummary}
 
 // beginMetric begins the message of a metric and the message of its data.

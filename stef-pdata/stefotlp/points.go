@@ -231,8 +231,8 @@ func (e *MetricsEncoder) histogram(x extent) error {
 }
 
 // exponential sets the record from the ExponentialHistogramDataPoint in x. The published
-// schema cannot carry both a value and the flag "no recorded value". There it omits the
-// flag, because readers of that schema expect a value.
+// schema cannot carry both a value and the flag "no recorded value". For that schema
+// exponential omits the flag, because readers of that schema expect a value.
 //
 // spec: #interop-otlp
 func (e *MetricsEncoder) exponential(x extent) error {

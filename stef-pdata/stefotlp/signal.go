@@ -48,7 +48,7 @@ func messageOf(item *shape) *shape {
 	return newShape(field{1, actMessage, "resources", resources})
 }
 
-// sumOf returns the shape of a Sum or a histogram of points.
+// sumOf returns the shape of a Sum or a histogram whose points have the shape point.
 func sumOf(point *shape) *shape {
 	return newShape(
 		field{1, actMessage, "data_points", point},
@@ -81,8 +81,8 @@ var formats = []struct{ start, hint string }{
 	{"STEF", "it is a STEF stream, not OTLP: read it with a reader of package otelstef"},
 }
 
-// looksLike returns what bytes that are not a message seem to be. It returns reason if it does
-// not recognize them.
+// looksLike returns a text about b, which is not a message: what b seems to be. It returns reason
+// if it does not recognize b.
 func looksLike(b []byte, reason string) string {
 	for _, f := range formats {
 		if bytes.HasPrefix(b, []byte(f.start)) {

@@ -39,7 +39,7 @@ const (
 	tagKeyStrindex = 3<<3 | wireVarint
 )
 
-// The tags of a Metric.
+// The tags of the data and metadata of a Metric, and of the fields of its data.
 const (
 	tagGauge       = 5<<3 | wireBytes
 	tagSum         = 7<<3 | wireBytes
@@ -59,14 +59,14 @@ const (
 	tagTime  = 3<<3 | wireFixed64
 )
 
-// Resource.
+// The tags of Resource.
 const (
 	tagResourceAttributes        = 1<<3 | wireBytes
 	tagResourceDroppedAttributes = 2<<3 | wireVarint
 	tagResourceEntityRef         = 3<<3 | wireBytes
 )
 
-// EntityRef.
+// The tags of EntityRef.
 const (
 	tagEntityRefSchemaURL      = 1<<3 | wireBytes
 	tagEntityRefType           = 2<<3 | wireBytes
@@ -74,7 +74,7 @@ const (
 	tagEntityRefDescriptionKey = 4<<3 | wireBytes
 )
 
-// InstrumentationScope.
+// The tags of InstrumentationScope.
 const (
 	tagScopeName              = 1<<3 | wireBytes
 	tagScopeVersion           = 2<<3 | wireBytes
@@ -82,14 +82,14 @@ const (
 	tagScopeDroppedAttributes = 4<<3 | wireVarint
 )
 
-// Metric.
+// The tags of the texts of a Metric.
 const (
 	tagMetricName        = 1<<3 | wireBytes
 	tagMetricDescription = 2<<3 | wireBytes
 	tagMetricUnit        = 3<<3 | wireBytes
 )
 
-// NumberDataPoint.
+// The tags of NumberDataPoint.
 const (
 	tagNumberDouble     = 4<<3 | wireFixed64
 	tagNumberExemplar   = 5<<3 | wireBytes
@@ -98,7 +98,7 @@ const (
 	tagNumberFlags      = 8<<3 | wireVarint
 )
 
-// HistogramDataPoint.
+// The tags of HistogramDataPoint.
 const (
 	tagHistogramCount        = 4<<3 | wireFixed64
 	tagHistogramSum          = 5<<3 | wireFixed64
@@ -113,7 +113,7 @@ const (
 	tagHistogramMax          = 12<<3 | wireFixed64
 )
 
-// ExponentialHistogramDataPoint.
+// The tags of ExponentialHistogramDataPoint.
 const (
 	tagExponentialAttributes    = 1<<3 | wireBytes
 	tagExponentialCount         = 4<<3 | wireFixed64
@@ -129,14 +129,14 @@ const (
 	tagExponentialZeroThreshold = 14<<3 | wireFixed64
 )
 
-// Buckets.
+// The tags of Buckets.
 const (
 	tagBucketsOffset = 1<<3 | wireVarint
 	tagBucketsCounts = 2<<3 | wireBytes
 	tagBucketsCount  = 2<<3 | wireVarint // not packed
 )
 
-// SummaryDataPoint.
+// The tags of SummaryDataPoint.
 const (
 	tagSummaryCount      = 4<<3 | wireFixed64
 	tagSummarySum        = 5<<3 | wireFixed64
@@ -145,13 +145,13 @@ const (
 	tagSummaryFlags      = 8<<3 | wireVarint
 )
 
-// ValueAtQuantile.
+// The tags of ValueAtQuantile.
 const (
 	tagQuantileQuantile = 1<<3 | wireFixed64
 	tagQuantileValue    = 2<<3 | wireFixed64
 )
 
-// Exemplar.
+// The tags of Exemplar.
 const (
 	tagExemplarTime       = 2<<3 | wireFixed64
 	tagExemplarDouble     = 3<<3 | wireFixed64
@@ -161,7 +161,7 @@ const (
 	tagExemplarAttributes = 7<<3 | wireBytes
 )
 
-// LogRecord.
+// The tags of LogRecord.
 const (
 	tagRecordTime              = 1<<3 | wireFixed64
 	tagRecordSeverity          = 2<<3 | wireVarint
@@ -176,7 +176,7 @@ const (
 	tagRecordEventName         = 12<<3 | wireBytes
 )
 
-// Span.
+// The tags of Span.
 const (
 	tagSpanTraceID           = 1<<3 | wireBytes
 	tagSpanSpanID            = 2<<3 | wireBytes
@@ -195,7 +195,7 @@ const (
 	tagSpanStatus            = 15<<3 | wireBytes
 )
 
-// Event.
+// The tags of Event.
 const (
 	tagEventTime              = 1<<3 | wireFixed64
 	tagEventName              = 2<<3 | wireBytes
@@ -203,7 +203,7 @@ const (
 	tagEventDroppedAttributes = 4<<3 | wireVarint
 )
 
-// Link.
+// The tags of Link.
 const (
 	tagLinkTraceID           = 1<<3 | wireBytes
 	tagLinkSpanID            = 2<<3 | wireBytes
@@ -213,7 +213,7 @@ const (
 	tagLinkFlags             = 6<<3 | wireFixed32
 )
 
-// Status.
+// The tags of Status.
 const (
 	tagStatusMessage = 2<<3 | wireBytes
 	tagStatusCode    = 3<<3 | wireVarint

@@ -88,8 +88,8 @@ func extentAt(b []byte, at int) extent {
 func fixed64(b []byte, at int) uint64 { return binary.LittleEndian.Uint64(b[at:]) }
 func fixed32(b []byte, at int) uint32 { return binary.LittleEndian.Uint32(b[at:]) }
 
-// skip returns the offset after the field of a tag whose content is at b[at:], or -1
-// if the field is truncated or has no valid wire type.
+// skip returns the offset after the field with the given tag, whose content begins at b[at:].
+// It returns -1 if the field is truncated or has no valid wire type.
 func skip(b []byte, at int, tag uint64) int {
 	switch tag & 7 {
 	case wireVarint:
@@ -195,8 +195,8 @@ func appendString(dst []byte, tag byte, v string) []byte {
 	return appendText(dst, tag, v)
 }
 
-// Rooms are the bytes reserved for the length of a message when it is not known
-// before the message is written. A length that is shorter than its room is padded,
+// A room is a number of bytes that are reserved for the length of a message, because the length
+// is known only after the message is written. A length that is shorter than its room is padded,
 // which protobuf allows. A length that is longer than its room moves the message.
 const (
 	roomPart      = 1 // messages in items
