@@ -220,7 +220,7 @@ func (s *Server) serveStream(stream grpc.ServerStream) error {
 	return err
 }
 
-// admit creates the stream, unless the limit of streams is reached.
+// admit creates the stream, unless the server was shut down or the limit of streams is reached.
 func (s *Server) admit(stream grpc.ServerStream) (*ServerStream, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

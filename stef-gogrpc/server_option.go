@@ -139,8 +139,8 @@ func WithMaxDictBytes(bytes int) ServerOption {
 const maxDictLimit = min(1<<38, math.MaxInt>>2)
 
 // WithWindowMemoryBytes sets a bound for the memory of the zstd windows of all streams.
-// When the default windows of the open streams would need more, the server asks the client
-// of each new stream for a smaller window. With 0, the server never asks.
+// When the default windows of the open streams would need more, the server asks the client of each
+// new stream to limit its window. With 0, the server never asks.
 //
 // The server sends the largest window that the client may choose. If all open streams used
 // this window, they would need at most four times the bound. But the server never asks for

@@ -61,11 +61,11 @@ type NewBatchWriter[B any] func(stream *Stream) (BatchWriter[B], error)
 //
 // A batch ends in exactly one way: acknowledged, rejected, or returned to its caller.
 // Delivery is at least once. Only the caller sends a batch again, with one exception:
-// if a stream was replaced, or its server ended it gracefully, the session sends its
-// unanswered batches again. It sends one batch again at most as often as it has streams,
-// because a server that shuts down may end all streams. Such a batch arrives twice if the
-// server had accepted it without an acknowledgement. The session never sends a batch again if
-// some of its records were acknowledged or reported as bad.
+// if a stream was replaced, or its server ended it gracefully, the session sends the unanswered
+// batches of this stream again. It sends one batch again at most as often as it has streams,
+// because a server that shuts down may end all streams. Such a batch arrives twice if the server
+// had accepted it without an acknowledgement. The session never sends a batch again if some of its
+// records were acknowledged or reported as bad.
 //
 // # Memory
 //

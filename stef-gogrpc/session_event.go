@@ -115,7 +115,7 @@ type event struct {
 // CloseReason says why a stream was closed.
 type CloseReason = session.CloseReason
 
-// The reasons.
+// The values of CloseReason.
 const (
 	// CloseRotated: the stream reached MaxLifetime.
 	CloseRotated = session.CloseRotated
@@ -178,7 +178,7 @@ type SessionStats struct {
 	Redispatched uint64
 	// RejectedRecords counts the records of delivered batches that were reported as
 	// bad before they were acknowledged. LateRejectedRecords counts the records that
-	// were reported as bad later, see SessionEvents.LateRejection. The UnsentError of
-	// a batch that was not delivered has its bad records.
+	// were reported as bad later, see SessionEvents.LateRejection. RejectedRecords does not count
+	// batches that were not delivered: UnsentError.Rejected has the bad records of such a batch.
 	RejectedRecords, LateRejectedRecords uint64
 }

@@ -107,8 +107,8 @@
 // following:
 //
 //	resources, scopes and metrics without items   records exist only for items
-//	keys and texts by reference (key_strindex)    only profiles have the table, and the
-//	                                              pdata API does not expose them
+//	keys and texts by reference (key_strindex)    only profiles have the table of texts, and
+//	                                              the pdata API does not expose the references
 //
 // The published schema, which the reference implementation uses, also lacks:
 //

@@ -68,7 +68,7 @@ type decoder struct {
 	backward
 
 	out      []byte
-	began    int    // where the current record begins in out, with the containers that it opens
+	began    int    // where the current record begins in out, including the containers that it opens
 	read     uint64 // records read from the stream, without a record that was too large and ended it
 	rejected RecordErrors
 	err      error // the error that ended the stream

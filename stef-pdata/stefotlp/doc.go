@@ -69,7 +69,7 @@
 //	ids of other lengths than 16 and 8 bytes          rejected, as all OTLP readers do
 //	whether an empty message is set or unset          the schema does not distinguish this
 //	unknown fields                                    the schema has no place for them
-//	keys and texts by reference (key_strindex)        only profiles have the table
+//	keys and texts by reference (key_strindex)        only profiles have the table of texts
 //	the deprecated field 1000 of resources            it is read if it holds all scopes of its
 //	                                                  resource, as pdata does for requests
 //

@@ -10,7 +10,7 @@ type pool[T any] struct {
 	byKey map[string]*pooled[T]
 	last  *pooled[T]
 	bytes int // total size of the keys and of the values, counted as for MaxItemBytes
-	added int // number of values that were added, also before the pool was emptied
+	added int // number of values that were ever added; emptying the pool keeps it
 }
 
 type pooled[T any] struct {

@@ -34,7 +34,7 @@ func (b *Builder) body(dst pcommon.Value, src *otelstef.BodyValue) {
 func (b *Builder) bodyArray(dst pcommon.Slice, src *otelstef.BodyValue) {
 	elements := src.Array()
 	n := elements.Len()
-	b.Spent += (1 + n) * builtValueBytes // plus 1: the array or map itself is an object, too
+	b.Spent += (1 + n) * builtValueBytes // plus 1: the array itself is an object, too
 	dst.EnsureCapacity(n)
 	for i := range n {
 		b.body(dst.AppendEmpty(), elements.At(i))

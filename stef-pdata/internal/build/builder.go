@@ -62,7 +62,7 @@ func (b *Builder) value(dst pcommon.Value, src *otelstef.AnyValue) {
 func (b *Builder) array(dst pcommon.Slice, src *otelstef.AnyValue) {
 	elements := src.Array()
 	n := elements.Len()
-	b.Spent += (1 + n) * builtValueBytes // plus 1: the array or map itself is an object, too
+	b.Spent += (1 + n) * builtValueBytes // plus 1: the array itself is an object, too
 	dst.EnsureCapacity(n)
 	for i := range n {
 		b.value(dst.AppendEmpty(), elements.At(i))

@@ -34,7 +34,7 @@ type PairCache struct {
 // Pair is a key and a value.
 type Pair struct {
 	Key, Value stef.Text
-	// Number is the number of the key among all keys since Forget.
+	// Number is the number of the key among all keys since the last call of Forget.
 	Number uint32
 	Type   otelstef.AnyValueType // of the value
 	Bits   uint64                // the value, if it is a scalar other than text

@@ -24,7 +24,7 @@ type placeholders struct {
 }
 
 const (
-	// rememberedTemplate is the size of the smallest template whose count is remembered.
+	// rememberedTemplate is the size of the smallest template whose count is cached.
 	rememberedTemplate = 4 << 10
 	placeholderBits    = 8
 )

@@ -27,7 +27,7 @@ const (
 	// Fewer than fewKeys keys are sorted by comparison.
 	fewBits = 6
 	fewKeys = 1 << fewBits
-	// topDigits is the number of digits of wide keys that are sorted by radix first.
+	// Keys with more than topDigits digits are first sorted by their highest topDigits digits only.
 	topDigits = 2
 )
 

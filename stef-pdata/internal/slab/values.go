@@ -26,8 +26,8 @@ func (b *box) set(p unsafe.Pointer) unsafe.Pointer {
 	return object
 }
 
-// boxOf returns the box for the value that a field of type any holds. ok is false unless the
-// value is a pointer to a struct with a single field of this kind.
+// boxOf returns a box that allocates boxes for values of the same type as the value in a field of
+// type any. ok is false unless the value is a pointer to a struct with a single field of this kind.
 func boxOf(field reflect.Value, kind reflect.Kind) (b box, ok bool) {
 	if field.Kind() != reflect.Interface || field.NumMethod() != 0 || field.Elem().Kind() != reflect.Pointer {
 		return b, false
@@ -42,7 +42,7 @@ func boxOf(field reflect.Value, kind reflect.Kind) (b box, ok bool) {
 // layout describes the types of pdata and holds the chunks of their objects.
 type layout struct {
 	known                         bool
-	pair                          chunk // key and value
+	pair                          chunk // pairs of a key and a value
 	key, value                    uintptr
 	strings, ints, doubles, bools box
 	number                        uintptr // offset of the value in a number point
@@ -373,7 +373,8 @@ func (v *Values) Begin(p *Pairs, dst pcommon.Map, n int) {
 	p.dst = dst
 }
 
-// At sets the key of pair i and returns its value. Pairs are set in their order.
+// At sets the key of pair i and returns its value. Call it once for each pair, in the order 0, 1,
+// 2, …
 func (p *Pairs) At(i int, key string) (v pcommon.Value) {
 	l := p.layout
 	if l == nil {

@@ -15,9 +15,9 @@ const clockSize = 8
 // maxClocks is the largest number of clocks in a text that are compared with the time.
 const maxClocks = 8
 
-// Clock searches a text from an offset on for the time unixNano, in any format and zone. It
-// returns the format and the place of the time, or false if the text does not have the time. The
-// time must not be part of a longer word or number.
+// Clock searches text[from:] for the time unixNano, in any format and zone. It returns the format
+// and the place of the time, or false if the text does not have the time. The time must not be part
+// of a longer word or number.
 //
 // spec: #compact-references
 func Clock(text string, from int, unixNano uint64) (format otelstef.ClockFormat, at Span, ok bool) {

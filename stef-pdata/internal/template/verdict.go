@@ -31,9 +31,9 @@ const (
 	// maxRest is the longest pause before the next sample, in samples. While the verdict stays
 	// the same, each pause is twice as long as the pause before it.
 	maxRest = 32
-	// minSamples is the number of samples before templates are disabled. If templates lose
-	// clearLoss, fewSamples are enough. The sizes of the first sample of a verdict are dropped:
-	// its templates are still new to the meter.
+	// minSamples is the number of samples before templates are disabled. If templates lose more
+	// than clearLoss, fewSamples are enough. The sizes of the first sample of a verdict are
+	// dropped: its templates are still new to the meter.
 	minSamples = 6
 	fewSamples = 3
 	// Each new sample reduces the earlier values of saved and total by 1/memory. saved and
@@ -41,8 +41,9 @@ const (
 	// weight.
 	memory = 4
 	whole  = 1 << 10
-	// Templates are disabled if they lose maxLoss, and enabled if they save minGain. If they
-	// save clearGain, the pause before the next sample is long.
+	// The losses and gains are shares of the size of the texts; whole is 100 %. Templates are
+	// disabled if they lose more than maxLoss, and enabled if they save more than minGain. If they
+	// save more than clearGain, the pause before the next sample is long.
 	maxLoss   = whole / 16
 	minGain   = 0
 	clearGain = whole / 8

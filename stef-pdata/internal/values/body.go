@@ -11,7 +11,7 @@ import (
 )
 
 // Structured bodies have their own type, BodyValue, whose keys and texts have
-// dictionaries. This file sets and compares such values.
+// dictionaries. This file sets such values.
 
 // BodyValue sets dst to the value of v. depth is the number of arrays and maps around
 // it.
