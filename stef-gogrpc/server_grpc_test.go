@@ -285,7 +285,7 @@ func TestServerCrashes(t *testing.T) {
 	})
 }
 
-// GOAWAY does not end streams. They continue until the grace period is over.
+// GOAWAY does not end streams. They continue until MaxConnectionAgeGrace is over.
 func TestServerGoAway(t *testing.T) {
 	inBubble(t, "age", func(t *testing.T) {
 		e := newEnds(t, echo, endsConfig{grpc: []grpc.ServerOption{grpc.KeepaliveParams(

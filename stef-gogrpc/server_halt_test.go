@@ -58,7 +58,7 @@ func TestStopReading(t *testing.T) {
 
 // TestStopReadingWithinChunk: if StopReading stops a reader within a chunk, the reader reports a
 // truncated stream. The client has sent nothing wrong, so it does not receive this error as
-// INVALID_ARGUMENT: it would then drop a batch.
+// INVALID_ARGUMENT: after INVALID_ARGUMENT, the client would drop a batch.
 func TestStopReadingWithinChunk(t *testing.T) {
 	truncated := &stef.FormatError{Err: fmt.Errorf("%w: %w", stef.ErrCorrupt, io.ErrUnexpectedEOF)}
 	f := func(want codes.Code, stop bool, result error) {

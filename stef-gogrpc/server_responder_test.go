@@ -78,9 +78,9 @@ func TestServerCoalescesResponses(t *testing.T) {
 	})
 }
 
-// A client that waits for each acknowledgement does not wait for the interval. The handler may
-// finish the records before it reads again or on another goroutine. While decoded records
-// are unfinished, acknowledgements are merged.
+// A client that waits for each acknowledgement does not wait for the interval of WithAckInterval.
+// The handler may finish the records before it reads again or on another goroutine. While decoded
+// records are unfinished, acknowledgements are merged.
 func TestServerRespondsToLoneChunks(t *testing.T) {
 	f := func(name string, finish func(s *ServerStream, id uint64)) {
 		t.Run(name, func(t *testing.T) {

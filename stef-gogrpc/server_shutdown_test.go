@@ -93,8 +93,8 @@ func TestShutdownInEachState(t *testing.T) {
 	}, func(p *scripted) { first(p); p.data(true, "STEF") }, nothing)
 }
 
-// After Shutdown, a handler can still wait for the consumers of its records. Its
-// acknowledgements are sent.
+// After Shutdown, a handler can still wait for the consumers of its records. Its later
+// acknowledgements are still sent.
 func TestShutdownWaitsForAcknowledgements(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := serving(t, func(s *ServerStream) error {
@@ -115,7 +115,7 @@ func TestShutdownWaitsForAcknowledgements(t *testing.T) {
 	})
 }
 
-// A blocked stream ends at the deadline.
+// A blocked stream ends at the deadline of Shutdown.
 func TestShutdownAtItsDeadline(t *testing.T) {
 	f := func(name string, after time.Duration, h HandlerFunc, before func(p *scripted)) {
 		t.Run(name, func(t *testing.T) {

@@ -52,7 +52,8 @@ func TestReasons(t *testing.T) {
 	(&lapse{err: FromStatus(errBusy).at("opening a stream")}).explain(gone)
 	require.Equal(t, ReasonBusy, Reason(&UnsentError{Cause: gone}))
 
-	// The text of the error names the kind only once, and the delay of a handler arrives.
+	// The text of the error names the kind only once, and the delay that the handler set arrives at
+	// the client.
 	busy := &Error{Kind: KindLimit, RetryDelay: time.Minute, Err: errors.New("disk full")}
 	e := FromStatus(statusOf(fmt.Errorf("storing: %w", busy)))
 	require.Equal(t, "stefgrpc: limit: disk full", e.Error())
@@ -61,7 +62,8 @@ func TestReasons(t *testing.T) {
 }
 
 // TestDelayOfHandler: a handler returns the status of its database with a delay of its own. The
-// client receives this delay. Without a delay, it would drop the data after RESOURCE_EXHAUSTED.
+// client receives this delay. Without a delay, the client would drop the data after
+// RESOURCE_EXHAUSTED.
 func TestDelayOfHandler(t *testing.T) {
 	for _, inner := range []error{
 		status.Error(codes.ResourceExhausted, "quota"),
@@ -131,7 +133,8 @@ func TestLargeDetails(t *testing.T) {
 	require.Equal(t, time.Minute, e.RetryDelay)
 	require.Len(t, st.Details(), 3, "the error of the handler is unchanged")
 
-	// A detail that nearly fills the room does not displace the delay, without which the client drops data.
+	// A detail of almost the maximum size does not displace the delay. Without the delay, the
+	// client would drop data.
 	info := &errdetails.DebugInfo{Detail: strings.Repeat("x", 950)}
 	st, err = status.New(codes.ResourceExhausted, "full").WithDetails(info, &errdetails.RetryInfo{RetryDelay: durationpb.New(time.Minute)})
 	require.NoError(t, err)

@@ -260,8 +260,8 @@ func TestSessionAckTimeout(t *testing.T) {
 		d.ok()
 		r.stop()
 	})
-	// A slow destination slows down the sender. A replacement of its stream would only
-	// repeat the work.
+	// A slow destination slows down the sender. Replacing the stream would only repeat the work
+	// of the destination.
 	bubble(t, "not of one that is slow", func(t *testing.T, r *rig) {
 		r.config.MaxLifetime = -1
 		r.config.FlushInterval = -1
@@ -362,8 +362,8 @@ func TestSessionAckTimeout(t *testing.T) {
 }
 
 func TestSessionBackoff(t *testing.T) {
-	// Attempts fail with these errors in order, then succeed. The last argument is the
-	// times of the attempts.
+	// Attempts fail with these errors in order, then succeed. The last arguments are the
+	// expected times of the attempts.
 	f := func(errs []error, wants ...time.Duration) {
 		t.Helper()
 		synctest.Test(t, func(t *testing.T) {

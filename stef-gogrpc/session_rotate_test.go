@@ -414,7 +414,7 @@ func TestSessionIdle(t *testing.T) {
 		require.Equal(t, 2, r.session.Stats().Idle)
 		r.stop()
 	})
-	// A server ends idle streams, too, with OK. A server that ends sends UNAVAILABLE.
+	// A server can end idle streams, too: it sends OK. A server that shuts down sends UNAVAILABLE.
 	var reconnect error = FromStatus(errReconnect)
 	for name, test := range map[string]struct {
 		limit, idle time.Duration
@@ -472,7 +472,8 @@ func TestSessionIdle(t *testing.T) {
 		c.ok()
 		r.stop()
 	})
-	// The stream counts as a failure, because it was short. The backoff ends while the slot sleeps.
+	// The stream counts as a failure, because it ended early. The backoff ends while the slot
+	// sleeps.
 	bubble(t, "the server ends an unused stream within the backoff", func(t *testing.T, r *rig) {
 		r.config.FlushInterval = -1
 		r.config.IdleTimeout = time.Minute

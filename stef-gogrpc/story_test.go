@@ -42,8 +42,8 @@ var update = flag.Bool("update", false, "rewrite the stories with the actual eve
 //	  write 10 100 waits
 //
 // "->" is a message to the server, "<-" a response to WithOnResponse. A line that begins with a
-// command is the result of that command. The command may have begun much earlier. Times are in
-// fake time. With -update the test rewrites the events; read the difference before you commit
+// command is the result of that command. The command may have begun much earlier. Times are times
+// of a fake clock. With -update the test rewrites the events; read the difference before you commit
 // it.
 func TestStories(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")

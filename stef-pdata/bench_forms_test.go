@@ -33,7 +33,7 @@ import (
 // the ratio of this time to the time in the full form, and xbytes is the ratio of the bytes. Use an
 // even number of turns, such as -benchtime 10x.
 
-// formsOf holds what the benchmarks of forms need in addition to signal.
+// formsOf holds what the benchmarks of forms need in addition to the functions of signal.
 type formsOf[T any] struct {
 	signal[T]
 	mode    stefpdata.Mode

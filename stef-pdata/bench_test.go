@@ -33,9 +33,9 @@ import (
 // warm=true, the encoder has already seen all content. With warm=false, each round starts a new
 // stream.
 //
-// The garbage collector takes a smaller share of the time if there is more other live heap: plain
-// benchmarks collect every few operations, a busy Collector rarely does. STEF_BALLAST is the size
-// of additional live heap in MiB.
+// The garbage collector takes a smaller share of the time if the live heap is larger: it runs every
+// few operations in a plain benchmark, but rarely in a busy Collector. STEF_BALLAST is the size of
+// additional live heap in MiB.
 
 // signal holds the functions of one signal that the benchmarks need.
 type signal[T any] struct {
@@ -114,7 +114,7 @@ type runs []float64
 
 func (r *runs) add(measured float64) { *r = append(*r, measured) }
 
-// median is 0 before anything was measured.
+// median returns the median, or 0 if nothing was measured.
 func (r runs) median() float64 {
 	if len(r) == 0 {
 		return 0

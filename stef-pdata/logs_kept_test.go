@@ -32,7 +32,7 @@ func compactLogsWith(t *testing.T, name string, choices int) stef.WriterOption {
 }
 
 // Texts must not become references to values that the stream cannot carry: the reader could not
-// replace them.
+// resolve such references.
 func TestNoReferencesToMissingChoices(t *testing.T) {
 	pass := func(ld plog.Logs, option stef.WriterOption) plog.LogRecordSlice {
 		var out bytes.Buffer

@@ -82,7 +82,7 @@ func TestTemplatesThatChangeRoundTrip(t *testing.T) {
 	}
 }
 
-// requireChanges checks that a stream has long runs of texts and of templates in turn.
+// requireChanges checks that long runs of texts and long runs of templates alternate in a stream.
 func requireChanges(t *testing.T, stream []byte) {
 	r, err := otelstef.NewLogsReader(bytes.NewReader(stream))
 	require.NoError(t, err)

@@ -47,10 +47,11 @@ func (e *MetricsEncoder) sort() {
 }
 
 // Sorting can separate the points of a container, so that readers begin the container several
-// times. For each pointsPerSplit points of a batch, one such additional container is allowed:
-// a container may take more bytes of OTLP than a point. With this limit, OTLP that is decoded
-// from the sorted stream of a recording is at most 1 % larger than the original. If containers
-// were always kept together, the streams of the recordings would be up to 1 % larger.
+// times. One such additional container is allowed for each pointsPerSplit points of a batch. The
+// limit is needed because a container may take more bytes of OTLP than a point. With this limit,
+// OTLP that is decoded from the sorted stream of a recording is at most 1 % larger than the
+// original. If containers were always kept together, the streams of the recordings would be up to 1
+// % larger.
 const pointsPerSplit = 8
 
 // joinContainers sorts keys by resource and scope if readers would otherwise begin many more

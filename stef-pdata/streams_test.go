@@ -125,8 +125,8 @@ func requireRefused[B any](tb testing.TB, d *descriptors.Descriptor[B], mode ste
 	require.Equal(tb, 2*left, written)
 }
 
-// A truncated frame returns no items. A damaged frame returns the items before the damage. The
-// items of earlier frames are returned first, and the error last.
+// A decoder returns no items of a truncated frame. Of a damaged frame, it returns the items before
+// the damage. It returns the items of earlier frames first, and the error last.
 func TestBrokenStreams(t *testing.T) {
 	testBrokenStream(t, descriptors.Metrics, recordedMetrics(t)[:3])
 	testBrokenStream(t, descriptors.Traces, recordedTraces(t)[:3])

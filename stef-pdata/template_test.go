@@ -41,7 +41,7 @@ func templated(t *testing.T, stream []byte) (n int) {
 	return n
 }
 
-// Templates are used if they recur, in the streams that enable them.
+// In streams that enable templates, templates are used if they recur.
 func TestWhenTemplatesAreUsed(t *testing.T) {
 	returning, unique := make([]string, 600), make([]string, 600)
 	accesses, short := make([]string, 600), make([]string, 600)

@@ -29,8 +29,8 @@ type rules interface {
 	plain(rec, out view) error
 }
 
-// readCompact returns the records of a stream in the compact form. compact is its
-// root, full the root of the records.
+// readCompact returns the records of a stream in the compact form. compact is the root of the
+// stream, and full is the root of the returned records.
 func readCompact(stream []byte, compact, full *schema.Struct) (records []*dynamic.Struct, err error) {
 	var apply rules
 	switch full.Name {
@@ -215,7 +215,7 @@ func plainCode(x int64) int64 {
 	return signed(4*q+uint64(c), x)
 }
 
-// fromPlain returns the difference of a code.
+// fromPlain returns the difference that a code of plainCode stands for.
 func fromPlain(code int64) (uint64, error) {
 	if code != 0 && magnitude(code) < 4 {
 		return 0, fmt.Errorf("%w: the code %d of a difference", errRule, code)
@@ -241,7 +241,7 @@ func (h *unitHabit) code(x int64) int64 {
 	return -int64(q)
 }
 
-// difference returns the difference of a code.
+// difference returns the difference that a code stands for.
 func (h *unitHabit) difference(code int64) (uint64, error) {
 	switch {
 	case h.n < 16:

@@ -25,8 +25,8 @@ import (
 	spec "github.com/otelstef/stef/stef-spec"
 )
 
-// rows returns the words of each line of the block with this language. The specification must
-// have exactly one such block.
+// rows returns the words of each line of the fenced block whose language is lang. The specification
+// must have exactly one such block.
 func rows(t *testing.T, lang string) (list [][]string) {
 	t.Helper()
 	found := blocks(lang)
@@ -148,7 +148,7 @@ type compactRoot struct {
 	option        stef.WriterOption
 	// write writes records with the generated writer.
 	write func(t *testing.T, recs []any, each func(i int) (flush bool), options ...stef.WriterOption) []byte
-	// newRecord makes a record with a value.
+	// newRecord makes a record with the content of v.
 	newRecord func(v *dynamic.Struct) any
 	// random makes records.
 	random func(seed uint64, n int) []any

@@ -75,8 +75,8 @@ func requireLogs(tb testing.TB, parts [][]byte, options ...stef.WriterOption) {
 	}
 }
 
-// sameLogRecords requires two streams to have equal log records. The forms of their observed
-// times may differ, because the direct path never writes them as differences.
+// sameLogRecords requires two streams to have equal log records. Their observed times may be
+// encoded differently, because only the path through pdata writes observed times as differences.
 func sameLogRecords(tb testing.TB, want, got []byte) {
 	tb.Helper()
 	a, b := logRecords(tb, want), logRecords(tb, got)

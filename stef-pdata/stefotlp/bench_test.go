@@ -60,8 +60,8 @@ func BenchmarkLogs(b *testing.B) {
 	}
 }
 
-// benchmark measures both paths with a real set. Templates are off for logs, because the direct
-// path never writes them.
+// benchmark measures the direct path and the path through pdata with a real set. Templates are off
+// for logs, because the direct path never writes them.
 func benchmark[T any](b *testing.B, p *paths[T], set, kind string) {
 	parts := real(b, p.Name, set+"-"+kind)
 	stream := p.encode(b, parts)

@@ -25,12 +25,12 @@ func field(number byte, content ...[]byte) []byte {
 
 func text(s string) []byte { return []byte(s) }
 
-// attribute is a KeyValue.
+// attribute returns a KeyValue.
 func attribute(key, value string) []byte {
 	return append(field(1, text(key)), field(2, field(1, text(value)))...)
 }
 
-// fixed is a fixed64 field of 1.
+// fixed returns a fixed64 field with the value 1.
 func fixed(number byte) []byte {
 	return append([]byte{number<<3 | 1}, "\x01\x00\x00\x00\x00\x00\x00\x00"...)
 }

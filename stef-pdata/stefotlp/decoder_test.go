@@ -49,7 +49,8 @@ func TestMaxItems(t *testing.T) {
 	f(-1, 1)
 }
 
-// A truncated frame returns nothing. A damaged frame returns the items before the damage.
+// A decoder returns no items of a truncated frame. Of a damaged frame, it returns the items before
+// the damage.
 func TestBrokenStream(t *testing.T) {
 	stream := traces.encode(t, fixture(t, fixtures.Traces()))
 	r, err := otelstef.NewSpansReader(bytes.NewReader(stream[:len(stream)-1]))

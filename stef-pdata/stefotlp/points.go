@@ -143,9 +143,8 @@ type optional struct {
 
 func optionalAt(b []byte, at int) optional { return optional{float64At(b, at), true} }
 
-// runs returns a list of fixed64 numbers. It appends the number of the field at b[at:] to have, the
-// numbers of earlier fields. As in pdata, a packed field replaces have instead. next is the offset
-// after the field.
+// runs adds the field at b[at:] to have, a list of fixed64 numbers from earlier fields, and returns
+// the list. As in pdata, a packed field replaces the list. next is the offset after the field.
 func runs(have []byte, b []byte, at int, tag uint64) (bytes []byte, next int) {
 	if tag&7 == wireBytes {
 		from, to := bytesAt(b, at)

@@ -43,8 +43,8 @@ func TestRandomMessages(t *testing.T) {
 	}
 }
 
-// TestVectors compares both decoders on the reference vectors "edge" of metrics and spans.
-// They include content that OTLP cannot express.
+// TestVectors compares the decoders of stefotlp and stefpdata. It uses the reference vectors
+// "edge" of metrics and spans, which include content that OTLP cannot express.
 func TestVectors(t *testing.T) {
 	f := func(pattern string, s signal) {
 		paths, err := filepath.Glob(filepath.Join(teltest.Golden(t, "edge"), pattern))

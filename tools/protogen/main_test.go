@@ -15,7 +15,7 @@ const (
 	folder   = "../../stef-gogrpc/stefpb"
 )
 
-// TestGeneratedIsCurrent generates the code again and compares.
+// TestGeneratedIsCurrent generates the code again and compares it with the files of package stefpb.
 func TestGeneratedIsCurrent(t *testing.T) {
 	files, err := generate(messages)
 	if err != nil {

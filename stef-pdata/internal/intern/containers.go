@@ -19,8 +19,8 @@ type Resources struct {
 	pool[resourceEntry]
 	KeepEntityRefs bool // entity references are kept
 
-	// alike maps the hash of a value to the last value with that hash. It finds resources that
-	// differ only in the order of attributes: some producers change the order each time.
+	// alike maps the hash of a value to the id of the last value with that hash. It finds resources
+	// that differ only in the order of attributes: some producers change the order each time.
 	alike map[codec.Hash]uint32
 	spare *otelstef.Resource // an unused value for the next new resource
 }
@@ -84,7 +84,8 @@ func (p *Resources) Find(c *values.Copier, r pcommon.Resource, url string) (uint
 	return id, nil
 }
 
-// share sets the value of e, the entry of id, to the equal value of an earlier entry, if any.
+// share looks for an earlier entry whose value equals the value of e, the entry of id. If there is
+// one, e shares its value.
 func (p *Resources) share(e *resourceEntry, id uint32, r pcommon.Resource) {
 	var h hash
 	h.String(e.value.SchemaURL())

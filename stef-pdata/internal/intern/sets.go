@@ -112,9 +112,10 @@ const (
 	maxRecall   = 1 << 16
 )
 
-// Find returns the id of a set, and adds the set if it is new. It first tries the set
-// that last followed the previous set in this context. If m differs from it, Find tries
-// the set that it last returned after the same difference.
+// Find returns the id of a set, and adds the set if it is new. It first tries a prediction: the
+// set that last followed the previous set in this context. If m differs from the predicted set,
+// Find tries a second prediction: the set that it last returned for a map with the same first
+// differing attribute.
 func (p *Sets) Find(c *values.Copier, m pcommon.Map, context uint32) (uint32, error) {
 	p.lookups++
 	if len(p.recall) <= min(16*len(p.entries), maxRecall) {

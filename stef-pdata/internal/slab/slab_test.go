@@ -20,7 +20,8 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 )
 
-// A version of pdata with another layout makes decoders slower, so this test detects it.
+// A version of pdata with another memory layout makes decoders slower, so this test detects such a
+// version.
 func TestLayoutIsKnown(t *testing.T) {
 	require.True(t, theLayout.known)
 	for _, s := range []reflect.Type{
@@ -170,8 +171,8 @@ func TestChunksMatchPdata(t *testing.T) {
 	}
 }
 
-// Values of a batch share a box if they have the same text. A change of one value does not
-// change the other values.
+// Values of a batch share a box, the object that holds a text, if they have the same text. A
+// change of one value does not change the other values.
 func TestTextsShareBoxes(t *testing.T) {
 	require.True(t, theLayout.shares)
 	text := strings.Clone("text")

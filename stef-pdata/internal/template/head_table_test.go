@@ -10,7 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestHeadTable compares the table with an array of all pairs, over several streams.
+// TestHeadTable compares a headTable with an array that has the last two shapes of each beginning.
+// It resets the table several times.
 func TestHeadTable(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 4))
 	var table headTable

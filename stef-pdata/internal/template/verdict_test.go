@@ -285,7 +285,7 @@ func TestMeter(t *testing.T) {
 	require.Equal(t, again.bits(random, literalBits), m.bits(random, literalBits), "nothing of the columns before")
 }
 
-// Samples allocate nothing in steady state, whatever they show.
+// Samples allocate nothing in steady state, whether templates save bytes or not.
 func TestSamplesDoNotAllocate(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, kind := range []func(r *rand.Rand, n int) []string{ids, requests} {
