@@ -272,7 +272,7 @@ func (s *Server) evict() {
 	}
 }
 
-// gone is called when no goroutine uses a stream any more.
+// gone removes a stream that no goroutine uses any more.
 func (s *Server) gone(st *ServerStream) {
 	if !st.begun {
 		s.handshaking.Add(-1)

@@ -86,7 +86,7 @@ func TestBudgetReclaimsGrantedClaims(t *testing.T) {
 	require.Zero(t, waiting)
 }
 
-// The bound holds, and all bytes are released, for any order of claims, grants and
+// The budget keeps its bound and releases all bytes, for any order of claims, grants and
 // cancellations.
 func TestBudgetUnderLoad(t *testing.T) {
 	b := &budget{max: 100}

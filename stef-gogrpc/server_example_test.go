@@ -32,7 +32,7 @@ func (d *database) insert(rows []string) error {
 	return nil
 }
 
-// storage stores telemetry. Each handler converts the current record to a row, or to ""
+// storage stores telemetry. Each of its handlers converts the current record to a row, or to ""
 // if the record is bad.
 type storage struct{ db database }
 

@@ -34,7 +34,7 @@ type serverConfig struct {
 	compressed  bool // accept messages that gRPC compresses
 	ackInterval time.Duration
 	dictLimit   int
-	windows     int64 // memory of all windows of zstd, 0: any
+	windows     int64 // bound for the memory of all windows of zstd; 0: no bound
 	lifetime    time.Duration
 	timeouts    [limitIdle + 1]time.Duration // 0: none
 	onPanic     func(*ServerStream, any, []byte)

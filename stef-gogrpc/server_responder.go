@@ -14,8 +14,8 @@ import (
 // responder sends the acknowledgements and rejections of a handler. It merges them: it
 // sends at most one response at a time, and ledger.Pace decides when the next response is
 // due. After close, responses are sent without a pause. While there is nothing to send, a
-// responder has no goroutine and no running timer. Callers wait for the client only while
-// the ledger is backlogged.
+// responder has no goroutine and no running timer. Callers wait for the client only while the
+// ledger is backlogged: too many ranges wait to be sent.
 type responder struct {
 	send func(Response) error // never called concurrently
 	// hold is called before a sending goroutine starts. done is called when it ends.

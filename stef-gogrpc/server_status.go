@@ -152,7 +152,8 @@ func wholeStatus(err error) error {
 	case err == nil:
 		return nil
 	case errors.As(err, &own) && own.Err != nil && own.GRPCStatus().Message() == own.Error():
-		// The client adds the kind to its own error. With a kind here, it would print the kind twice.
+		// The client adds the kind to its own error. If this status had the kind, too, the client
+		// would print the kind twice.
 		st := own.GRPCStatus().Proto()
 		st.Message = own.Err.Error()
 		return status.FromProto(st).Err()

@@ -71,9 +71,9 @@ type SessionConfig struct {
 	// acknowledgement. The time counts from the last acknowledgement or from the encoding
 	// of the oldest unanswered batch, whichever is later. After this time, the stream is
 	// replaced and its batches are returned. The stream of a slow destination that makes
-	// progress is not replaced; the context of Send bounds how long a batch waits for it.
-	// AckTimeout also bounds how long a Send may continue after its context has ended. The
-	// default is 15 s.
+	// progress is not replaced; the context of Send bounds how long a batch waits for its
+	// answer. AckTimeout also bounds how long a Send may continue after its context has ended.
+	// The default is 15 s.
 	AckTimeout time.Duration
 	// DrainTimeout bounds Shutdown if its context has no deadline. It also bounds the time
 	// until a draining stream without unanswered batches ends. This time counts from the start
@@ -135,7 +135,8 @@ func (c SessionConfig) withDefaults() SessionConfig {
 	return c
 }
 
-// The maximum number of streams of a session, to detect mistakes.
+// maxSessionStreams is the maximum number of streams of a session. A larger number is probably a
+// mistake.
 const maxSessionStreams = 1024
 
 // Validate reports the first invalid setting.

@@ -20,7 +20,7 @@ import (
 )
 
 // texts writes a record with a number of attributes, each with a key and a value of 60 KiB. It
-// leaves out records that the writer refuses, as the package comment shows.
+// leaves out records that the writer refuses, as the comment of package stefgrpc shows.
 type texts struct{ *otelstef.LogsWriter }
 
 func (w texts) WriteBatch(n int) (uint64, error) {

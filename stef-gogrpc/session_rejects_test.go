@@ -16,8 +16,8 @@ import (
 )
 
 // TestSessionOfManyRejects: a server that rejects every second record of large batches answers
-// each batch. The interval of the server does not matter, and its handler may acknowledge at the
-// end of a frame or within a frame.
+// each batch. This holds for any WithAckInterval of the server, and whether its handler
+// acknowledges at the end of a frame or within a frame.
 func TestSessionOfManyRejects(t *testing.T) {
 	const callers = 3
 	records := uint64(200_000)

@@ -12,9 +12,9 @@ import (
 	"github.com/otelstef/stef/stef-gogrpc/internal/wire"
 )
 
-// The second half of Stream: receiving, and ending. One goroutine receives until
-// gRPC reports the end of the stream; only this goroutine closes done. To end the
-// stream, other goroutines record the reason and cancel the call.
+// This file contains the second half of Stream: receiving and ending. One goroutine receives
+// until gRPC reports the end of the stream; only this goroutine closes done. To end the stream,
+// other goroutines record the reason and cancel the call.
 
 func (s *Stream) receive() {
 	defer s.cancel()

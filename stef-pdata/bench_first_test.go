@@ -28,7 +28,7 @@ import (
 //	BenchmarkFirst/SIGNAL/set=S/op=encode/stream=otlp    marshal and zstd
 //	BenchmarkFirst/SIGNAL/set=S/op=decode/...            the same for reading
 //
-// us/stream is the time of a stream. BenchmarkAges has larger batches.
+// us/stream is the time for one stream, in µs. BenchmarkAges has larger batches.
 
 // firstStreams is the number of batches. They are spread evenly over the set.
 const firstStreams = 8

@@ -76,9 +76,9 @@
 // encoder are bounded: it empties them when they grow too large.
 //
 // Constructors and options panic if an argument is nil, or a constant is out of range:
-// these are mistakes in the program. A zero pmetric.Metrics, ptrace.Traces or plog.Logs
-// also panics, as all methods of pdata do on it; make batches with NewMetrics,
-// NewTraces and NewLogs.
+// these are mistakes in the program. Encoders also panic if they get a zero pmetric.Metrics,
+// ptrace.Traces or plog.Logs, as all methods of pdata do; make batches with NewMetrics, NewTraces
+// and NewLogs.
 //
 // # Limits
 //
@@ -119,7 +119,7 @@
 //	numbers of dropped events and links of spans
 //
 // Records of other writers may contain more than pdata can represent. Decoders drop the
-// following without an error, because it says nothing about the telemetry:
+// following without an error, because this content says nothing about the telemetry:
 //
 //	envelopes, and user data of the stream's header
 //	temporality of gauges and summaries
@@ -128,5 +128,5 @@
 //	whether an id that is not set was absent or all zeros, and whether an id was text
 //
 // Losses counts what encoders lose. Schemas with fewer fields than the published one
-// lose the content of the missing fields; this is not counted.
+// lose the content of the missing fields; Losses does not count this.
 package stefpdata

@@ -17,10 +17,10 @@ type (
 	// ItemError is an item of pdata, or a container with all its items, that was not
 	// written. Resource, Scope, Metric and Item are the indexes of the item and its
 	// containers. An index is -1 if the error concerns a container above that level, or if
-	// the signal has no such level. Items is the number of omitted items. Offset is -1. All
-	// these fields are int. Field is the path of the bad field, a string; Error omits the
-	// middle of a path of more than 160 bytes. Err is the reason, an error that wraps
-	// stef.ErrLimit.
+	// the signal has no such level. Items is the number of omitted items. Offset is always -1:
+	// only stefotlp sets it. All these fields are int. Field is the path of the bad field, a
+	// string; Error omits the middle of a path of more than 160 bytes. Err is the reason, an
+	// error that wraps stef.ErrLimit.
 	ItemError = mapping.ItemError
 	// ItemErrors are the items of a batch that were not written. All other items were written.
 	// The type is []*ItemError; the method Items returns the number of items, an int.

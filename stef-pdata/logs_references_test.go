@@ -175,8 +175,9 @@ func (r *random) copying(n, broken int, clashes bool) plog.Logs {
 	return ld
 }
 
-// Log records whose attributes repeat other parts of the record survive the compact form in both
-// decoders. The streams are much smaller than in an older schema without such references.
+// Log records whose attributes repeat other parts of the record survive the compact form in the
+// decoders of stefpdata and stefotlp. The streams are much smaller than in an older schema without
+// such references.
 func TestCopyingLogsComeBack(t *testing.T) {
 	first := stef.WithSchema([]int{8, 1, 4, 7, 4, 5, 15, 3, 7, 2, 2})
 	for seed := range uint64(12) {

@@ -180,7 +180,7 @@ func bitText(data []byte) string {
 	return b.String()
 }
 
-// payloadBits is the width of the payload by the class of a compact integer.
+// payloadBits has the number of payload bits for each class of compact integer.
 var payloadBits = []int{0, 2, 5, 12, 19, 26, 33, 48}
 
 // compact reads a compact integer and returns its code too.

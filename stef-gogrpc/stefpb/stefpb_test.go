@@ -17,7 +17,7 @@ import (
 )
 
 // TestGeneratedIsCurrent fails if the source was changed without make generate. It does not
-// run the generator; the tests of tools/protogen generate again and compare.
+// run the generator; the tests of tools/protogen generate the code again and compare it.
 func TestGeneratedIsCurrent(t *testing.T) {
 	require.Equal(t, fmt.Sprintf("%x", sha256.Sum256([]byte(spec.DestinationProto))), stefpb.SourceSHA256,
 		"destination.proto changed: run make generate")

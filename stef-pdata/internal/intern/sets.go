@@ -293,7 +293,7 @@ func (p *Sets) share(s string) (shared string, number uint32) {
 	return p.shared[number], number
 }
 
-// value sets all fields of a except deep to a value of pdata.
+// value sets a to v, a value of pdata. It does not set the field deep.
 func (p *Sets) value(a *attr, v pcommon.Value) {
 	switch v.Type() {
 	case pcommon.ValueTypeEmpty:

@@ -19,7 +19,7 @@ import (
 // Logs sets log records from log records of pdata.
 type Logs struct {
 	values.Copier
-	// AsDelta writes the observed time as its distance from the time.
+	// AsDelta writes the observed time as its difference from the time of the log record.
 	AsDelta bool
 	// Templates splits text bodies into templates and parameters.
 	Templates bool

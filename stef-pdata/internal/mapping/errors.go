@@ -207,7 +207,7 @@ func InField(name string, err error) error {
 // InElement is like InField, but for element i of an array.
 func InElement(i int, err error) error { return InField(fmt.Sprintf("[%d]", i), err) }
 
-// InPair prefixes the path of an error with the key of a pair, which it truncates.
+// InPair prefixes the path of an error with the key of a pair. It truncates a long key.
 func InPair[T string | []byte](key T, err error) error {
 	return InField(fmt.Sprintf("[%q]", key[:min(len(key), maxKey)]), err)
 }
@@ -215,7 +215,7 @@ func InPair[T string | []byte](key T, err error) error {
 // maxKey is the number of bytes of a key that an error shows.
 const maxKey = 60
 
-// Split returns the path of an error and the error in it.
+// Split splits an error into its path and the error that it wraps.
 func Split(err error) (path string, inner error) {
 	var f *fieldError
 	if errors.As(err, &f) {

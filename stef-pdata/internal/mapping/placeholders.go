@@ -47,8 +47,9 @@ func (p *Placeholders) Count(template string) int {
 // Reset forgets all templates.
 func (p *Placeholders) Reset() { clear(p.counts) }
 
-// TextSlot returns the slot of a text of a dictionary in a table of 1<<bits slots. Each text in a
-// dictionary has its own address. The multiplication spreads the addresses over the high bits.
+// TextSlot returns the slot for text, an entry of a dictionary, in a table of 1<<bits slots. Each
+// text in a dictionary has its own address. The multiplication spreads the addresses over the high
+// bits.
 func TextSlot(text string, bits int) uint64 {
 	return uint64(uintptr(unsafe.Pointer(unsafe.StringData(text)))) * codec.GoldenRatio >> (64 - bits)
 }

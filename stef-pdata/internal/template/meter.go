@@ -214,8 +214,8 @@ func (m *meter) bits(column []byte, literal int) (size int) {
 	return size + (len(text)-i)*literal
 }
 
-// matchEnd returns the end of a match of which the bytes up to i are known. In a match, each
-// byte equals the byte that is offset bytes before.
+// matchEnd returns the end of a match. The bytes before i are known to match. In a match, each byte
+// equals the byte that is offset bytes before.
 func matchEnd(text []byte, i, offset int) int {
 	for ; i+8 <= len(text); i += 8 {
 		if x := binary.LittleEndian.Uint64(text[i:]) ^ binary.LittleEndian.Uint64(text[i-offset:]); x != 0 {

@@ -7,13 +7,13 @@ import "slices"
 
 // trial says whether the bodies of one resource and scope are split into templates. The
 // same templates must recur: a new template is sent whole and fills the dictionary, but a
-// known template costs only a number. If they recur, samples show whether templates save
-// enough bytes of compressed streams.
+// known template costs only a number. If the templates recur, samples show whether templates
+// save enough bytes of compressed streams.
 type trial struct {
 	bodies int // number of recent bodies
 	fresh  int // bodies with a new template
 	paused int // number of further containers to skip
-	pause  int // length of the last pause in containers
+	pause  int // length of the last pause, in containers
 	// switches is the number of changes of the kind of templates, from ordinary to linked
 	// templates or back. It is counted up to maxSwitches.
 	switches int
@@ -22,7 +22,7 @@ type trial struct {
 
 	last  *textShape // shape of the last body
 	links linkList
-	seed  uint64 // seed of headOf, because each resource has its own bodies
+	seed  uint64 // seed of headOf, because each resource and scope has its own bodies
 }
 
 type trialKey struct{ resource, scope uint32 }
