@@ -212,8 +212,8 @@ func readOne(t *testing.T, root *vectorRoot, stream []byte, most int) {
 	require.NoError(t, root.read(stream, func(any) {}))
 }
 
-// TestNesting compares the table of levels with the limit of the generated
-// reader, and reads the maximum number of levels that readers accept.
+// TestNesting compares the specification's table of nesting levels with the limit of the
+// generated reader, and reads the maximum number of levels that readers accept.
 func TestNesting(t *testing.T) {
 	read := func(value any, limits ...stef.ReaderOption) error {
 		var stream bytes.Buffer

@@ -32,7 +32,8 @@ func compactOptions(name string, option stef.WriterOption, more ...vectorOption)
 }
 
 func compactMetricsVectors() []vector {
-	// Vectors of the first version of the form stay as they are: readers still read this version.
+	// Vectors of the first version of the compact form stay as they are: readers still read this
+	// version.
 	withCompact := options{{"WithSchema(8 1 8 7 4 4 5 5 5 5 9 2 3 2 5 2 6), the first version of the compact form", stef.WithSchema(firstCompactMetrics)}}
 	return []vector{
 		metricsVector("compact_integers", "integers of two series: steps, steps that repeat, the ends of the range, a point without a value.", withCompact, func(s *metrics) {
@@ -322,7 +323,8 @@ func compactSpansVectors() []vector {
 }
 
 func compactLogsVectors() []vector {
-	// Vectors of the first version of the form stay as they are: readers still read this version.
+	// Vectors of the first version of the compact form stay as they are: readers still read this
+	// version.
 	first := options{{"WithSchema(8 1 4 7 4 5 15 3 7 2 2), the first version of the compact form", stef.WithSchema(firstCompactLogs)}}
 	vectorOf := func(name, about string, run func(s *logs)) vector {
 		return newVector(logsRoot, otelstef.NewLogsWriter, "logs_"+name, about, first, run)

@@ -65,8 +65,8 @@ func generate(file string) (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	// File names are global in a program, like message names. Without the path, the name could
-	// clash with the file name of another package.
+	// The names of .proto files must be unique in a program, like the names of messages. Without
+	// the path, the name could clash with the file name of another package.
 	path := strings.ReplaceAll(descriptor.GetPackage(), ".", "/") + "/" + name
 	descriptor.Name = proto.String(path)
 	plugin, err := protogen.Options{}.New(&pluginpb.CodeGeneratorRequest{
