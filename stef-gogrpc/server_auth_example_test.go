@@ -21,7 +21,7 @@ import (
 	"github.com/otelstef/stef/stef-gogrpc"
 )
 
-// checkToken returns an interceptor that accepts streams with a bearer token. The error of a
+// checkToken returns an interceptor that accepts streams with this bearer token. The error of a
 // refused stream reaches clients as an *Error of KindAuth, which is not retryable.
 func checkToken(token string) grpc.StreamServerInterceptor {
 	want := []byte("Bearer " + token)

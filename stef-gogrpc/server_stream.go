@@ -45,7 +45,7 @@ type ServerStream struct {
 
 	expired chan struct{} // closed at the end of the lifetime; nil: no limit
 	idled   chan struct{} // closed when the client has sent nothing for too long
-	halted  chan struct{} // the method StopReading closes it
+	halted  chan struct{} // closed by the method StopReading
 	halt    sync.Once
 	idle    sync.Once    // ensures that idled is closed only once
 	parts   atomic.Int32 // number of goroutines that use the stream

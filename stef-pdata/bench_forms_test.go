@@ -39,7 +39,7 @@ type formsOf[T any] struct {
 	mode    stefpdata.Mode
 	join    func(parts []T) T
 	compact func() stef.WriterOption
-	level   stef.Level // of the compact form
+	level   stef.Level // level for the compact form
 	// iterate reads a stream to its end without pdata.
 	iterate func(stream io.Reader, halfway int, mark func()) error
 }

@@ -171,12 +171,12 @@ func (s *sorter) sortByTime() {
 }
 
 const (
-	// fewTimes is the largest number of distinct times for which groups sorted by time are
-	// better on average than groups in the order of their first key (TestSortedTimes and the
-	// recordings).
+	// fewTimes is the largest number of distinct times for which groups sorted by time are better
+	// on average than groups in the order of their first key. It was measured with TestSortedTimes
+	// and the recordings.
 	fewTimes = 8
-	// A run is a sequence of keys with the same time. Times alternate if there are on average
-	// more than alternate runs for each time.
+	// A run is a sequence of keys with the same time. The times alternate if each time has on
+	// average more than this number of runs.
 	alternate = 2
 )
 

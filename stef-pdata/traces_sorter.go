@@ -17,9 +17,9 @@ import (
 )
 
 // spanSorter holds the spans of a batch by resource and scope. Within these, spans
-// are written in chunks, and each chunk is sorted by trace and start time. Traces are
-// in the order in which they begin, so that both times and ids are in runs. If traces
-// have few spans in a chunk, keeping traces together saves no ids. The name is then
+// are written in chunks, and each chunk is sorted by trace and start time. Traces are in the
+// order in which they begin, so that equal trace ids are adjacent and times mostly increase. If
+// traces have few spans in a chunk, keeping traces together saves no ids. The name is then
 // compared before the trace, so that spans with the same attributes are adjacent.
 //
 // Spans are sorted in chunks because the data of a large batch is scattered in

@@ -31,7 +31,7 @@ const (
 type referenceRules struct {
 	log     view
 	formats bool            // the stream has the field Formats
-	pairs   []*dynamic.Pair // of the body
+	pairs   []*dynamic.Pair // pairs of the body
 	total   int
 }
 

@@ -28,7 +28,7 @@ type encoder struct {
 
 	at        mapping.Place
 	rejected  ItemErrors
-	tagScopes uint64 // of the current ResourceX: tagScopes or tagOldScopes
+	tagScopes uint64 // tag of the scopes of the current ResourceX: tagScopes or tagOldScopes
 
 	touchedTo int  // the end of the bytes that are in the cache
 	touched   byte // sum of the bytes that were read only to fill the cache
@@ -134,7 +134,7 @@ func (e *encoder) finish(s *signal, records uint64, err error) error {
 }
 
 // reusable returns a buffer for the next message, or nil if the buffer is too large to be kept. A
-// list can be much larger than its message: a field of two bytes can take 32 bytes.
+// buffer can be much larger than its message: a field of two bytes can take 32 bytes of a buffer.
 func reusable[T any](buffer []T) []T {
 	if uintptr(cap(buffer))*unsafe.Sizeof(*new(T)) > maxKept {
 		return nil
@@ -214,7 +214,7 @@ func (e *encoder) identify(x extent) (h home, err error) {
 	return h, nil
 }
 
-// resource returns the resource that was identified.
+// resource returns the resource of h, the result of identify.
 func (e *encoder) resource(h home) (*otelstef.Resource, error) {
 	found := e.resources.find(e.key)
 	if found == nil {
@@ -325,7 +325,7 @@ func (e *encoder) entityRef(v *otelstef.EntityRef, x extent) error {
 	return nil
 }
 
-// scope returns the scope that was identified.
+// scope returns the scope of h, the result of identify.
 func (e *encoder) scope(h home) (*otelstef.Scope, error) {
 	if found := e.scopes.find(e.key); found != nil {
 		e.unknown += found.unknown

@@ -36,7 +36,7 @@ type parser struct {
 // heldPair is an attribute in the record of an item, as a field with tag and length.
 type heldPair struct {
 	extent
-	cost int // bytes that it uses of the limit of an item
+	cost int // bytes of the limit of an item that the attribute uses
 }
 
 // freshPair is an attribute that is not yet in the record of an item.

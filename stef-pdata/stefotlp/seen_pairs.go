@@ -24,11 +24,11 @@ type seenPairs struct {
 type seenPair struct {
 	bytes  string // encoded KeyValue
 	keyRef stef.TextRef
-	number uint64 // the reference, if it is text
+	number uint64 // the number or bool; the reference of a text
 
 	keyFrom, keyTo, textFrom, textTo uint16 // offsets in bytes
 
-	cost   uint16 // bytes it uses of the limit of an item
+	cost   uint16 // bytes of the limit of an item that the pair uses
 	tag    uint8  // tag of the choice, 0 if there is none
 	missed uint16 // hash bits of the last miss
 	used   bool   // there was a hit since that miss

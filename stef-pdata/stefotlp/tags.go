@@ -12,7 +12,7 @@ const (
 	tagScopes    = 2<<3 | wireBytes // in a ResourceX
 	tagItems     = 2<<3 | wireBytes // in a ScopeX
 	tagContainer = 1<<3 | wireBytes // the Resource in a ResourceX, the InstrumentationScope in a ScopeX
-	tagSchemaURL = 3<<3 | wireBytes // in both
+	tagSchemaURL = 3<<3 | wireBytes // in a ResourceX or ScopeX
 
 	tagOldScopes = 1000<<3 | wireBytes // in a ResourceX of an old sender
 )

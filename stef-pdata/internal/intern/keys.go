@@ -46,7 +46,7 @@ const (
 // SortedPairs describes the attributes of a span, event or link in a PairStore.
 type SortedPairs struct {
 	Set   *KeySet // nil if a key occurs twice or the set is too large
-	Kinds Kinds   // of the values
+	Kinds Kinds   // types of the values
 	From  uint32  // index of the first attribute in the store
 	Bytes int     // total length of the values that are text
 }
@@ -66,7 +66,7 @@ const (
 type PairStore struct {
 	// Values are in the order of keys. The Ref of a value other than text is its bits.
 	Values []stef.Text
-	Types  []otelstef.AnyValueType // of the values
+	Types  []otelstef.AnyValueType // types of the values
 	Places []uint8                 // for each attribute in its original order: its index in the order of keys
 }
 

@@ -34,7 +34,7 @@ type Metrics struct {
 type metricEntry struct {
 	value   *otelstef.Metric     // nil for a variant without value
 	arrival *otelstef.Attributes // attributes in their original order
-	bounds  []float64            // of a variant
+	bounds  []float64            // bounds of a variant
 	base    uint32               // 0 for a base
 	variant uint32               // for a base: the last used variant
 	held    int                  // for a base: its bytes in HeldBytes

@@ -36,7 +36,7 @@ type Pair struct {
 	Key, Value stef.Text
 	// Number is the number of the key among all keys since the last call of Forget.
 	Number uint32
-	Type   otelstef.AnyValueType // of the value
+	Type   otelstef.AnyValueType // type of the value
 	Bits   uint64                // the value, if it is a scalar other than text
 }
 

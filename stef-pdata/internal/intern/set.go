@@ -19,8 +19,8 @@ import (
 
 // attrSet contains the attributes of a point.
 type attrSet struct {
-	arrival []attr // in their original order
-	layout  uint32 // the number of their layout
+	arrival []attr // the attributes in their original order
+	layout  uint32 // the number of the layout of arrival
 	// before is the last set with the same keys that this set replaced in the record, or 0 if
 	// there is none. differs has a bit for each value in which the two sets differ.
 	before  uint32
@@ -41,7 +41,7 @@ type attr struct {
 	deep *otelstef.AnyValue // value of an Array, KVList or Bytes
 	typ  otelstef.AnyValueType
 
-	keyNumber uint32 // of the key
+	keyNumber uint32 // number of the key
 }
 
 // layout returns the number of the layout of pairs. It adds the layout if it is new.

@@ -32,8 +32,8 @@ type Sets struct {
 	keyLists     codec.TextIndex // lists of the numbers of keys
 	layouts      []layout        // indexed by number in keyLists
 	scratch      []byte
-	pairs        []attr // of the map that is looked up
-	free         []attr // for further sets
+	pairs        []attr // attributes of the map that is looked up
+	free         []attr // space for the attributes of further sets
 	made         int    // length of free when it was allocated
 
 	// recall holds the set that was last used in each context. Different contexts may

@@ -38,7 +38,7 @@ type references struct {
 	replaced   int // bytes of the texts of the log record that references replace
 	ids        [2]idText
 	time       []byte
-	pairs      []bodyPair // of the structured body
+	pairs      []bodyPair // pairs of the structured body
 	count      int        // number of pairs of the body, including pairs without a text
 	attributes habitTable
 	bodies     habitTable
@@ -56,7 +56,7 @@ type bodyPair struct{ key, text string }
 type habit struct {
 	key          string
 	ref          string // "" if the values repeat no known field
-	seen, next   int    // number of values, and the number at which to search again
+	seen, next   int    // number of values, and the number of the value at which to search again
 	hits, misses int
 }
 
@@ -116,7 +116,7 @@ func (t *habitTable) of(i int, key string) *habit {
 	return h
 }
 
-// hasReference reports whether the habit of a key may be a reference.
+// hasReference reports whether key may have a habit with a reference.
 func (t *habitTable) hasReference(key string) bool {
 	if len(t.refers) > mostCompared {
 		return true // too many to compare: the caller looks up the habit

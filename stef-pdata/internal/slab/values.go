@@ -201,7 +201,7 @@ type Values struct{ *layout }
 func (v *Values) use() *layout {
 	if v.layout == nil {
 		own := theLayout
-		own.shares = own.shares && own.keepsBox(changes[0]) // the pools may have been switched on
+		own.shares = own.shares && own.keepsBox(changes[0]) // the pools of pdata may have been switched on
 		v.layout = &own
 	}
 	if !v.known {
@@ -286,7 +286,7 @@ func (v *Values) SetBool(dst pcommon.Value, b bool) {
 	dst.SetBool(b)
 }
 
-// SetPointInt sets the value of a point, which has no value, to an integer.
+// SetPointInt sets dst, a point without a value, to an integer.
 func (v *Values) SetPointInt(dst pmetric.NumberDataPoint, n int64) {
 	if l := v.use(); l != nil {
 		*(*int64)(l.pointInts.set(unsafe.Add((*wrapper)(unsafe.Pointer(&dst)).orig, l.number))) = n
@@ -295,7 +295,7 @@ func (v *Values) SetPointInt(dst pmetric.NumberDataPoint, n int64) {
 	dst.SetIntValue(n)
 }
 
-// SetPointDouble sets the value of a point, which has no value, to a double.
+// SetPointDouble sets dst, a point without a value, to a double.
 func (v *Values) SetPointDouble(dst pmetric.NumberDataPoint, n float64) {
 	if l := v.use(); l != nil {
 		*(*float64)(l.pointDoubles.set(unsafe.Add((*wrapper)(unsafe.Pointer(&dst)).orig, l.number))) = n
@@ -304,7 +304,7 @@ func (v *Values) SetPointDouble(dst pmetric.NumberDataPoint, n float64) {
 	dst.SetDoubleValue(n)
 }
 
-// SetExemplarInt sets the value of an exemplar, which has no value, to an integer.
+// SetExemplarInt sets dst, an exemplar without a value, to an integer.
 func (v *Values) SetExemplarInt(dst pmetric.Exemplar, n int64) {
 	if l := v.use(); l != nil {
 		*(*int64)(l.exemplarInts.set(unsafe.Add((*wrapper)(unsafe.Pointer(&dst)).orig, l.exemplar))) = n
@@ -313,7 +313,7 @@ func (v *Values) SetExemplarInt(dst pmetric.Exemplar, n int64) {
 	dst.SetIntValue(n)
 }
 
-// SetExemplarDouble sets the value of an exemplar, which has no value, to a double.
+// SetExemplarDouble sets dst, an exemplar without a value, to a double.
 func (v *Values) SetExemplarDouble(dst pmetric.Exemplar, n float64) {
 	if l := v.use(); l != nil {
 		*(*float64)(l.exemplarDoubles.set(unsafe.Add((*wrapper)(unsafe.Pointer(&dst)).orig, l.exemplar))) = n

@@ -137,9 +137,9 @@ func zoneAt(text string, i int) byte {
 	return '0'
 }
 
-// quartersOf returns the zones in which a clock shows this time, in quarters of an hour ahead of
-// UTC. There can be several zones, because the date of a zone may be a day ahead or behind. There
-// is no zone if the difference to UTC is not a multiple of a quarter of an hour.
+// quartersOf returns the zones in which clock shows the time unixNano, in quarters of an hour ahead
+// of UTC. There can be several zones, because the date of a zone may be a day ahead or behind.
+// There is no zone if the difference to UTC is not a multiple of a quarter of an hour.
 func quartersOf(clock string, unixNano uint64) (all [3]int, n int) {
 	two := func(i int) int { return int(clock[i]-'0')*10 + int(clock[i+1]-'0') }
 	ahead := two(0)*3600 + two(3)*60 + two(6) - int(unixNano/1e9%86400)

@@ -32,8 +32,9 @@ const (
 )
 
 // byteKinds is the kind of each byte. The kinds of bytes other than letters and digits were
-// chosen to make streams small. With commas and equals signs, a whole list or pair is one
-// parameter; with slashes, a whole path or date; with the other bytes, a whole query.
+// chosen to make streams small. A word can contain commas and equals signs, so that a whole
+// list or pair is one parameter. It can contain slashes for a whole path or date, and the other
+// bytes for a whole query.
 var byteKinds = func() (kinds [256]byte) {
 	for c := range kinds {
 		switch {
