@@ -184,19 +184,19 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	var err, errs error
 	builder.ReceiverStefAdmissionInFlightBytes, err = builder.meter.Int64ObservableUpDownCounter(
 		"otelcol_receiver_stef_admission_in_flight_bytes",
-		metric.WithDescription("Bytes of telemetry admitted and not yet processed by the pipeline, counted as uncompressed OTLP. [Alpha]"),
+		metric.WithDescription("Bytes of telemetry that the receiver has admitted and that the pipeline has not yet processed, counted as uncompressed OTLP. admission::request_limit_mib bounds them. [Alpha]"),
 		metric.WithUnit("By"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ReceiverStefAdmissionRefused, err = builder.meter.Int64Counter(
 		"otelcol_receiver_stef_admission_refused",
-		metric.WithDescription("Batches and requests refused because too much telemetry waits for admission. [Alpha]"),
+		metric.WithDescription("Batches and requests refused because more telemetry than admission::waiting_limit_mib waits for admission. [Alpha]"),
 		metric.WithUnit("{batches}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ReceiverStefAdmissionWaitingBytes, err = builder.meter.Int64ObservableUpDownCounter(
 		"otelcol_receiver_stef_admission_waiting_bytes",
-		metric.WithDescription("Bytes of telemetry that wait for admission. [Alpha]"),
+		metric.WithDescription("Bytes of telemetry that wait until the receiver admits them, because admission::request_limit_mib is reached. [Alpha]"),
 		metric.WithUnit("By"),
 	)
 	errs = errors.Join(errs, err)

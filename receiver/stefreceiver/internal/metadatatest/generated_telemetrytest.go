@@ -24,7 +24,7 @@ func NewSettings(tt *componenttest.Telemetry) receiver.Settings {
 func AssertEqualReceiverStefAdmissionInFlightBytes(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_stef_admission_in_flight_bytes",
-		Description: "Bytes of telemetry admitted and not yet processed by the pipeline, counted as uncompressed OTLP. [Alpha]",
+		Description: "Bytes of telemetry that the receiver has admitted and that the pipeline has not yet processed, counted as uncompressed OTLP. admission::request_limit_mib bounds them. [Alpha]",
 		Unit:        "By",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -40,7 +40,7 @@ func AssertEqualReceiverStefAdmissionInFlightBytes(t *testing.T, tt *componentte
 func AssertEqualReceiverStefAdmissionRefused(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_stef_admission_refused",
-		Description: "Batches and requests refused because too much telemetry waits for admission. [Alpha]",
+		Description: "Batches and requests refused because more telemetry than admission::waiting_limit_mib waits for admission. [Alpha]",
 		Unit:        "{batches}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -56,7 +56,7 @@ func AssertEqualReceiverStefAdmissionRefused(t *testing.T, tt *componenttest.Tel
 func AssertEqualReceiverStefAdmissionWaitingBytes(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_stef_admission_waiting_bytes",
-		Description: "Bytes of telemetry that wait for admission. [Alpha]",
+		Description: "Bytes of telemetry that wait until the receiver admits them, because admission::request_limit_mib is reached. [Alpha]",
 		Unit:        "By",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
