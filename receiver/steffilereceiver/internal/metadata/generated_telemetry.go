@@ -67,7 +67,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	var err, errs error
 	builder.ReceiverSteffileBacklogBytes, err = builder.meter.Int64UpDownCounter(
 		"otelcol_receiver_steffile_backlog_bytes",
-		metric.WithDescription("Undelivered bytes in the files of the signal, as of the last pass over the folder. [Alpha]"),
+		metric.WithDescription("Undelivered bytes in the files of the signal, when the receiver last looked for new files and data. [Alpha]"),
 		metric.WithUnit("By"),
 	)
 	errs = errors.Join(errs, err)

@@ -24,7 +24,7 @@ func NewSettings(tt *componenttest.Telemetry) receiver.Settings {
 func AssertEqualReceiverSteffileBacklogBytes(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_steffile_backlog_bytes",
-		Description: "Undelivered bytes in the files of the signal, as of the last pass over the folder. [Alpha]",
+		Description: "Undelivered bytes in the files of the signal, when the receiver last looked for new files and data. [Alpha]",
 		Unit:        "By",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
