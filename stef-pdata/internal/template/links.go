@@ -55,13 +55,14 @@ const (
 // learnLinks learns the linked template of a shape from a text and all its parameters.
 // Parameters that are the same in all texts become part of the template. A part of the text
 // becomes a reference only if it overlaps a parameter that is not the same in all texts.
-func (s *textShape) learnLinks(text string, params []Span, k *Known) {
+func (s *textShape) learnLinks(text string, params []Span, k *Known, tries *attempts) {
 	learned := s.linked.learned + 1
 	s.differ(text, params)
 	k.free = s.free(k.free[:0], params)
 	found := slices.DeleteFunc(k.links(text), func(l link) bool {
 		return !slices.ContainsFunc(k.free, func(p Span) bool { return l.overlaps(link{Span: p}) })
 	})
+	tries.count(len(found) > 0)
 	s.linked = newLinked(text, k.free, found)
 	s.linked.learned = learned
 }
@@ -158,10 +159,29 @@ func (l *linkedTemplate) match(text string, params []Span, k *Known) ([]Span, bo
 type linkList struct {
 	active bool
 	list   []*linkedTemplate
-	tries  int // number of attempts to learn a template
-	tested int // number of texts that were tested
-	repeat int // number of tested texts that repeat other fields
+	tries  attempts // searches for links to learn a template of the list
+	shapes attempts // searches for links to learn the linked template of a shape
+	tested int      // number of texts that were tested
+	repeat int      // number of tested texts that repeat other fields
 }
+
+// attempts counts searches for links in texts, and those that found links to use.
+type attempts struct{ all, found int }
+
+// spent reports whether another search is not worth its time, because too few of the searches found links.
+func (a *attempts) spent(bodies int) bool {
+	return a.all >= freeSearches+searchesPerFound*a.found+bodies/searchShare
+}
+
+func (a *attempts) count(found bool) {
+	a.all++
+	if found {
+		a.found++
+	}
+}
+
+// halve reduces the weight of old searches.
+func (a *attempts) halve() { a.all, a.found = a.all/2, a.found/2 }
 
 const (
 	maxLinks = 16
@@ -169,6 +189,12 @@ const (
 	// to a share of all texts: finding links takes as long as writing several texts.
 	linkTries      = 64
 	linkTriesShare = 16
+	// Most kinds of texts never repeat other fields. So searches for links end after freeSearches
+	// of them, unless one in searchesPerFound found links. One of searchShare texts is searched
+	// nevertheless, because the texts may change.
+	freeSearches     = 8
+	searchesPerFound = 8
+	searchShare      = 256
 	// Links must replace at least 1/minLinked of a text.
 	minLinked = 4
 	// linkTests is the number of texts of a resource and scope that are tested. If all of
@@ -229,20 +255,11 @@ func (x *linkList) raise(i int) {
 // learn adds a template learned from a text that fits no template of the list. It returns an
 // estimate of the memory of the new template, or 0 if it added no template.
 func (x *linkList) learn(text string, k *Known, bodies int) (size int) {
-	if x.tries >= linkTries+bodies/linkTriesShare || len(text) > maxTested {
+	if x.tries.spent(bodies) || x.tries.all >= linkTries+bodies/linkTriesShare || len(text) > maxTested {
 		return 0
 	}
-	x.tries++
-	params, ok := k.split(text)
-	if !ok {
-		return 0
-	}
-	found := k.links(text)
-	if !linksReplace(text, found) {
-		return 0
-	}
-	l := newLinked(text, params, found)
-	if l.template == "" {
+	l, ok := learnLinked(text, k)
+	if x.tries.count(ok); !ok {
 		return 0
 	}
 	if len(x.list) < maxLinks {
@@ -251,6 +268,20 @@ func (x *linkList) learn(text string, k *Known, bodies int) (size int) {
 	x.list[len(x.list)-1] = &l
 	x.raise(len(x.list) - 1)
 	return len(l.template) + 32*len(l.refs) + 256
+}
+
+// learnLinked returns the linked template of a text. It returns false if links replace too little of the text.
+func learnLinked(text string, k *Known) (l linkedTemplate, ok bool) {
+	params, ok := k.split(text)
+	if !ok {
+		return l, false
+	}
+	found := k.links(text)
+	if !linksReplace(text, found) {
+		return l, false
+	}
+	l = newLinked(text, params, found)
+	return l, l.template != ""
 }
 
 // wordEnd returns where the word that begins at from ends.

@@ -111,7 +111,7 @@ func (s *Splitter) Begin() {
 		s.memory, s.size = shapeMemory{}, 0
 		for _, t := range s.trials {
 			t.last = nil // releases the old shapes, which refer to each other
-			t.links.list, t.links.tries = nil, 0
+			t.links.list, t.links.tries, t.links.shapes = nil, attempts{}, attempts{}
 		}
 		s.scales.forget()
 	}
@@ -181,7 +181,7 @@ func (s *Splitter) split(text string, t *trial) Body {
 	}
 	head := headOf(text, t)
 	heads := s.heads.at(head)
-	if s.likely(text, heads, t.last, &b); b.shape != nil {
+	if s.likely(text, heads, t, &b); b.shape != nil {
 		t.count(false)
 	} else if b.shape = s.find(text, t, &b); b.shape == nil {
 		return b
@@ -215,14 +215,14 @@ func (s *Splitter) splitLinked(b *Body, t *trial) (ok bool) {
 var linkedShape textShape
 
 // likely tries the shapes that a text probably has. heads are the last two shapes of texts with the
-// same beginning. last is the shape of the previous text, and last.next is the shape that followed
+// same beginning. t.last is the shape of the previous text, and t.last.next is the shape that followed
 // it the previous time. If a template of one of them fits the text, likely appends the parameters
 // and sets shape and template of b.
-func (s *Splitter) likely(text string, heads [2]*textShape, last *textShape, b *Body) {
+func (s *Splitter) likely(text string, heads [2]*textShape, t *trial, b *Body) {
 	from := len(s.params)
 	next := heads[1]
-	if last != nil {
-		next = last.next
+	if t.last != nil {
+		next = t.last.next
 	}
 	for _, shape := range [3]*textShape{heads[0], heads[1], next} {
 		if shape == nil {
@@ -236,8 +236,8 @@ func (s *Splitter) likely(text string, heads [2]*textShape, last *textShape, b *
 		if s.params, ok = shape.match(text, s.params); ok {
 			shape.seen++
 			b.shape, b.Template = shape, shape.learned
-			if s.Links && shape.wantsLinks(text) {
-				s.learnLinks(shape, text)
+			if s.Links && shape.wantsLinks(text) && !t.links.shapes.spent(t.bodies) {
+				s.learnLinks(shape, text, &t.links.shapes)
 			}
 			return
 		}
@@ -246,9 +246,9 @@ func (s *Splitter) likely(text string, heads [2]*textShape, last *textShape, b *
 }
 
 // learnLinks learns the linked template of a shape from a text that fits its learned template.
-func (s *Splitter) learnLinks(shape *textShape, text string) {
+func (s *Splitter) learnLinks(shape *textShape, text string, tries *attempts) {
 	if params, ok := s.known.split(text); ok && len(params) == len(shape.fixed) {
-		shape.learnLinks(text, params, &s.known)
+		shape.learnLinks(text, params, &s.known, tries)
 	}
 }
 
@@ -354,8 +354,8 @@ func (s *Splitter) find(text string, t *trial, b *Body) *textShape {
 	if shape.see(text, params[from:]); shape.linked.learned > 0 {
 		shape.differ(text, params[from:])
 	}
-	if s.Links && shape.wantsLinks(text) {
-		shape.learnLinks(text, params[from:], &s.known)
+	if s.Links && shape.wantsLinks(text) && !t.links.shapes.spent(t.bodies) {
+		shape.learnLinks(text, params[from:], &s.known, &t.links.shapes)
 	}
 	return shape
 }

@@ -85,7 +85,9 @@ func (t *trial) end(links bool) bool {
 		t.use(links && !t.links.active)
 		t.fresh = newTemplates
 	case t.bodies > trialMemory:
-		t.bodies, t.fresh, t.pause, t.links.tries = t.bodies/2, t.fresh/2, 0, t.links.tries/2
+		t.bodies, t.fresh, t.pause = t.bodies/2, t.fresh/2, 0
+		t.links.tries.halve()
+		t.links.shapes.halve()
 	}
 	return recur
 }
@@ -93,6 +95,6 @@ func (t *trial) end(links bool) bool {
 // use restarts the trial with linked or ordinary templates.
 func (t *trial) use(linked bool) {
 	t.verdict = verdict{}
-	t.links.active, t.links.tries = linked, 0
+	t.links.active, t.links.tries = linked, attempts{}
 	t.bodies, t.fresh = 0, 0
 }

@@ -123,6 +123,47 @@ func TestLinkedTemplatesFirst(t *testing.T) {
 	require.Equal(t, 100, split)
 }
 
+// Bodies of many shapes that repeat no field are not searched again and again. If they repeat
+// fields later, most of them have references soon.
+func TestSearchesForLinksEnd(t *testing.T) {
+	s := Splitter{Links: true, Always: true}
+	number := 0
+	batch := func(repeats bool) (linked int) {
+		const n = 256
+		s.Batch(n)
+		s.Begin()
+		trial := s.Trial(1, 1, n)
+		for range n {
+			number++
+			user := fmt.Sprintf("user-%d", number*7919%1000)
+			lr := plog.NewLogRecord()
+			kind := strings.Repeat("x", 1+number%32)
+			lr.Body().SetStr(fmt.Sprintf("request kind %s by %s took %d ms in the shop", kind, user, number%97))
+			if repeats {
+				lr.Attributes().PutStr("user", user)
+			}
+			s.Add(lr, trial)
+		}
+		s.Decide(trial)
+		for i := range n {
+			if b := s.Body(i); b != nil && len(b.refs) > 0 {
+				linked++
+			}
+		}
+		return linked
+	}
+	for range 8 {
+		require.Zero(t, batch(false))
+	}
+	links := &s.Trial(1, 1, 0).links
+	require.LessOrEqual(t, links.shapes.all+links.tries.all, 30) // of 64 that the shapes want
+	linked := 0
+	for range 40 {
+		linked = batch(true)
+	}
+	require.Greater(t, linked, 200)
+}
+
 // The number of links in a text is bounded, whatever the record holds.
 func TestLinksAreBounded(t *testing.T) {
 	lr := plog.NewLogRecord()
