@@ -4,6 +4,7 @@
 package stefexporter
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -403,7 +404,12 @@ func TestConfigMistakes(t *testing.T) {
 	f(endpoint+"otlp_fallback: {probe_interval: 0s}", "probe_interval is 0s: set it to a duration from 1s")
 	f(endpoint+"sending_queue: {queue_size: 0}", "queue_size", "must be positive")
 
-	// Mistakes in the settings of client metadata.
+	// Headers and metadata.
+	for _, key := range []string{"connection", "Content-Type", "host", "te", "grpc-timeout"} {
+		f(endpoint+"headers: {tenant: a, "+key+": secret}", fmt.Sprintf("headers: the header %q is not valid: gRPC reserves", key))
+	}
+	f(endpoint+"headers: {User-Agent: x}", `headers: gRPC sets the header "User-Agent": remove it, and set user_agent`)
+	f(endpoint+"headers: {token: \"x\\n\"}", `headers: the value of the header "token" is not valid: use printable ASCII`)
 	f(endpoint+"metadata_keys: [a, A]", `metadata_keys has "a" twice`)
 	f(endpoint+"metadata_keys: [grpc-timeout]", "gRPC reserves")
 	f(endpoint+"metadata_keys: [tenant, User-Agent]", `metadata_keys has "user-agent", which gRPC reserves: remove it`)

@@ -20,6 +20,7 @@ import (
 	"google.golang.org/grpc/resolver"
 
 	"github.com/otelstef/stef/internal/confkeys"
+	"github.com/otelstef/stef/internal/grpcheader"
 	stef "github.com/otelstef/stef/stef-go"
 )
 
@@ -54,6 +55,7 @@ func (c *Config) Validate() error {
 		confkeys.Retries(c.RetryConfig.InitialInterval, c.RetryConfig.MaxInterval, c.RetryConfig.MaxElapsedTime),
 		c.validateProtocol(),
 		c.validateCompression(),
+		c.validateHeaders(),
 		c.validateMetadata(),
 		c.validateQueue(),
 		c.validateRetries(),
@@ -316,9 +318,20 @@ func (c *Config) validateCompression() error {
 	return nil
 }
 
-// reservedHeaders cannot carry client metadata. gRPC does not send them for callers, or the
-// server replaces them or refuses the stream.
-var reservedHeaders = []string{"connection", "content-type", "host", "te", "user-agent"}
+// validateHeaders rejects headers that gRPC reserves, and values that it cannot send. With the header
+// connection, peers refuse every stream and request. Names with other characters are accepted:
+// a sample configuration of the Collector's exporter of the same name has one.
+func (c *Config) validateHeaders() error {
+	var errs []error
+	for name, value := range c.ClientConfig.Headers.Iter {
+		if strings.EqualFold(name, "user-agent") {
+			errs = append(errs, fmt.Errorf("headers: gRPC sets the header %q: remove it, and set user_agent", name))
+		} else if err := grpcheader.Check(name, string(value)); err != nil && grpcheader.ValidName(name) {
+			errs = append(errs, fmt.Errorf("headers: %w", err))
+		}
+	}
+	return errors.Join(errs...)
+}
 
 func (c *Config) validateMetadata() error {
 	seen := map[string]bool{}
@@ -329,7 +342,7 @@ func (c *Config) validateMetadata() error {
 			return errors.New("metadata_keys has an empty key: remove it")
 		case seen[lower]:
 			return fmt.Errorf("metadata_keys has %q twice (letter case does not matter): remove one", lower)
-		case strings.HasPrefix(lower, "grpc-") || strings.HasPrefix(lower, ":") || slices.Contains(reservedHeaders, lower):
+		case grpcheader.Reserved(lower):
 			return fmt.Errorf("metadata_keys has %q, which gRPC reserves: remove it", lower)
 		}
 		seen[lower] = true

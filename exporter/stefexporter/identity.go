@@ -14,6 +14,8 @@ import (
 	"go.opentelemetry.io/collector/client"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
+
+	"github.com/otelstef/stef/internal/grpcheader"
 )
 
 // identity is one combination of values of the configured client metadata.
@@ -36,21 +38,15 @@ func (i identity) context(ctx context.Context) context.Context {
 // contain them.
 func (i identity) validate() error {
 	for key, values := range i.headers {
-		if strings.ContainsFunc(key, func(r rune) bool {
-			return (r < 'a' || r > 'z') && (r < '0' || r > '9') && !strings.ContainsRune("-_.", r)
-		}) {
+		if !grpcheader.ValidName(key) {
 			return fmt.Errorf("the metadata key %q cannot be sent as a header: a header name has only letters, digits, '-', '_' and '.'", key)
 		}
-		if !strings.HasSuffix(key, "-bin") && slices.ContainsFunc(values, unprintable) {
+		if slices.ContainsFunc(values, func(v string) bool { return !grpcheader.ValidValue(key, v) }) {
 			return fmt.Errorf("a value of the metadata key %q cannot be sent as a header: it has characters other than printable ASCII; "+
 				"the client must encode it, or use a key that ends in -bin", key)
 		}
 	}
 	return nil
-}
-
-func unprintable(s string) bool {
-	return strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' })
 }
 
 type identities struct {

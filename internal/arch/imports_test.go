@@ -62,7 +62,7 @@ stef-pdata/internal/items      -> stef-go stef-go/otelstef stef-pdata/internal/f
 stef-pdata/internal/build      -> stef-go stef-go/otelstef stef-pdata/internal/features stef-pdata/internal/mapping stef-pdata/internal/slab stef-pdata/internal/template pdata
 stef-pdata                    -> stef-go stef-go/otelstef stef-pdata/internal/... pdata
 exporter/stefexporter/internal/metadatatest -> collector otel testify
-exporter/...                  -> stef-go stef-gogrpc internal/signal internal/streamconf internal/confkeys stef-pdata collector grpc zap otel
+exporter/...                  -> stef-go stef-gogrpc internal/signal internal/streamconf internal/confkeys internal/grpcheader stef-pdata collector grpc zap otel
 receiver/stefreceiver/internal/metadatatest -> collector otel testify
 receiver/steffilereceiver/internal/metadatatest -> collector otel testify
 receiver/steffilereceiver     -> stef-go stef-go/rotate internal/fanout internal/injected internal/signal internal/streamconf internal/confkeys stef-pdata collector zap otel receiver/steffilereceiver/internal/metadata
@@ -74,7 +74,7 @@ extension/...                 -> stef-go stef-go/schema internal/signal internal
 sdk/internal/sdktest          -> *
 sdk/internal/study            -> *
 sdk/internal/records          -> stef-go stef-go/list stef-go/otelstef otel
-sdk/...                       -> stef-go stef-go/otelstef stef-go/rotate stef-go/schema stef-gogrpc grpc otel autoexport
+sdk/...                       -> stef-go stef-go/otelstef stef-go/rotate stef-go/schema stef-gogrpc internal/grpcheader grpc otel autoexport
 
 lake                          -> lake/internal/columnfile pdata arrow
 lake/internal/columnfile      -> arrow zstd
@@ -83,6 +83,7 @@ internal/enginetest/collector -> *
 internal/stefgen              -> stef-go/schema
 internal/confkeys             ->
 internal/fanout               -> collector
+internal/grpcheader           ->
 internal/http1                ->
 internal/injected             -> collector otel zap
 internal/streamconf           -> stef-go internal/confkeys stef-pdata

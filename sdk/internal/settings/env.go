@@ -17,6 +17,7 @@ import (
 	"go.opentelemetry.io/otel"
 	"google.golang.org/grpc/credentials"
 
+	"github.com/otelstef/stef/internal/grpcheader"
 	stef "github.com/otelstef/stef/stef-go"
 )
 
@@ -215,7 +216,7 @@ func (e *env) headers(value, name string) map[string]string {
 				shown = key[:end] + "…"
 			}
 			want := "key=value pairs, separated by commas"
-			if reserved(key) {
+			if grpcheader.Reserved(key) {
 				want += ", without headers that gRPC reserves"
 			}
 			e.ignore(name, shown, want)
@@ -226,36 +227,13 @@ func (e *env) headers(value, name string) map[string]string {
 	return headers
 }
 
-// reserved reports whether gRPC reserves a header. The argument must be in lower case. The server
-// does not receive values that callers set for reserved headers. If the header is connection, the
-// server refuses the stream or request.
-func reserved(header string) bool {
-	switch header {
-	case "connection", "content-type", "host", "te", "user-agent":
-		return true
-	}
-	return strings.HasPrefix(header, "grpc-")
-}
-
 // CheckHeader returns an error for a header that does not arrive over gRPC. The value may be a
 // secret, so the error does not repeat it.
 func CheckHeader(key, value string) error {
-	bad := func(r rune) bool {
-		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_.", r))
-	}
-	switch lower := strings.ToLower(key); {
-	case key == "" || strings.ContainsFunc(key, bad):
-		return fmt.Errorf("the header %q is not valid: use letters, digits, '-', '_' and '.'", key)
-	case strings.HasPrefix(lower, "grpc-"):
-		return fmt.Errorf("the header %q is not valid: gRPC reserves names that begin with grpc-", key)
-	case lower == "user-agent":
+	if strings.EqualFold(key, "user-agent") {
 		return fmt.Errorf("the header %q is not valid, because gRPC sets it: use WithDialOption(grpc.WithUserAgent(...))", key)
-	case reserved(lower):
-		return fmt.Errorf("the header %q is not valid: gRPC reserves it", key)
-	case !strings.HasSuffix(lower, "-bin") && strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r > '~' }):
-		return fmt.Errorf("the value of the header %q is not valid: use printable ASCII, or a header whose name ends in -bin", key)
 	}
-	return nil
+	return grpcheader.Check(key, value)
 }
 
 // credentials returns transport security with the certificates of the environment. A

@@ -7,22 +7,14 @@ import (
 	"context"
 	"errors"
 	"maps"
-	"regexp"
-	"slices"
 	"strings"
+
+	"github.com/otelstef/stef/internal/grpcheader"
 )
 
 // headers, such as a token, are sent with each stream and request. They implement
 // credentials.PerRPCCredentials and flag.Value.
 type headers map[string]string
-
-// headerKey matches the keys that gRPC sends unchanged. Set refuses keys that begin with grpc-,
-// because gRPC reserves these keys.
-var headerKey = regexp.MustCompile(`^[0-9a-z_.-]+$`)
-
-// reservedKeys are further keys that gRPC reserves: it does not send the values that callers set for
-// them. Servers refuse streams and requests with the header connection.
-var reservedKeys = []string{"connection", "content-type", "host", "te", "user-agent"}
 
 // Set adds KEY=VALUE.
 func (h headers) Set(s string) error {
@@ -31,14 +23,8 @@ func (h headers) Set(s string) error {
 		return errors.New("must be KEY=VALUE, such as 'authorization=Bearer TOKEN'")
 	}
 	key = strings.ToLower(key)
-	if !headerKey.MatchString(key) || strings.HasPrefix(key, "grpc-") {
-		return errors.New("use only letters, digits, '-', '_' and '.' in the key, and do not begin it with grpc-")
-	}
-	if slices.Contains(reservedKeys, key) {
-		return errors.New("gRPC reserves this key")
-	}
-	if strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r > '~' }) && !strings.HasSuffix(key, "-bin") {
-		return errors.New("the value must be printable ASCII, or the key must end in -bin")
+	if err := grpcheader.Check(key, value); err != nil {
+		return err
 	}
 	h[key] = value
 	return nil

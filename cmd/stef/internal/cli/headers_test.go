@@ -50,9 +50,10 @@ func TestReplayHeaders(t *testing.T) {
 	f(cli.ExitIO, "wrong token", "--header", "authorization=Bearer a=b")
 	f(cli.ExitIO, "wrong token")
 	f(cli.ExitUsage, "must be KEY=VALUE", "--header", "tenant")
-	f(cli.ExitUsage, "use only letters, digits", "--header", "grpc-timeout=1S")
+	f(cli.ExitUsage, "gRPC reserves names that begin with grpc-", "--header", "grpc-timeout=1S")
+	f(cli.ExitUsage, "use letters, digits", "--header", "a key=x")
 	for _, key := range []string{"connection", "Content-Type", "host", "te", "user-agent"} {
-		f(cli.ExitUsage, "gRPC reserves this key", "--header", key+"=x")
+		f(cli.ExitUsage, "gRPC reserves it", "--header", key+"=x")
 	}
 	f(cli.ExitUsage, "printable ASCII", "--header", "tenant=zürich")
 }
