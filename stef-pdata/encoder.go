@@ -23,6 +23,7 @@ type encoder struct {
 	losses   Losses
 	at       mapping.Place
 	rejected ItemErrors
+	lostRefs []lostRefs // of the current batch
 }
 
 func (e *encoder) init(mode Mode, f features.Set) {
@@ -54,6 +55,7 @@ func (e *encoder) begin() (emptied bool) {
 }
 
 func (e *encoder) end(err error) error {
+	e.countRefs()
 	if err == nil && len(e.rejected) > 0 {
 		return e.rejected
 	}
@@ -74,9 +76,36 @@ func (e *encoder) enterResource(c *values.Copier, i int, r pcommon.Resource, url
 		return 0, false
 	}
 	if !e.features.EntityRefs {
-		e.losses.EntityRefs += values.CountEntityRefs(r)
+		if n := values.CountEntityRefs(r); n > 0 {
+			e.lostRefs = append(e.lostRefs, lostRefs{resource: i, refs: n, items: items()})
+		}
 	}
 	return id, true
+}
+
+// lostRefs are the entity references of a resource of the batch. The schema of the stream cannot carry them.
+type lostRefs struct {
+	resource int // index in the batch
+	refs     uint64
+	items    int // number of items of the resource
+}
+
+// countRefs counts the lost entity references of all resources with at least one written item. In the mode Sorted,
+// the last items of the batch decide which resources these are.
+func (e *encoder) countRefs() {
+	if len(e.lostRefs) == 0 {
+		return
+	}
+	omitted := map[int]int{}
+	for _, r := range e.rejected {
+		omitted[r.Resource] += r.Items
+	}
+	for _, l := range e.lostRefs {
+		if omitted[l.resource] < l.items {
+			e.losses.EntityRefs += l.refs
+		}
+	}
+	e.lostRefs = e.lostRefs[:0]
 }
 
 // enterScope is like enterResource, but for scope i of the resource. n is the number of

@@ -59,7 +59,7 @@ func lose(md pmetric.Metrics) stefpdata.Losses {
 	losses := stefpdata.Losses{EmptyContainers: countEmpty(md)}
 	for _, rm := range md.ResourceMetrics().All() {
 		refs := entity.ResourceEntityRefs(rm.Resource())
-		if rm.ScopeMetrics().Len() > 0 {
+		if hasPoints(rm) {
 			losses.EntityRefs += uint64(refs.Len())
 		}
 		refs.RemoveIf(func(entity.EntityRef) bool { return true })
@@ -70,6 +70,12 @@ func lose(md pmetric.Metrics) stefpdata.Losses {
 		}
 	}
 	return losses
+}
+
+func hasPoints(rm pmetric.ResourceMetrics) bool {
+	md := pmetric.NewMetrics()
+	rm.CopyTo(md.ResourceMetrics().AppendEmpty())
+	return md.DataPointCount() > 0
 }
 
 func losePoints(m pmetric.Metric, losses *stefpdata.Losses) {

@@ -130,7 +130,9 @@ func loseTraces(td ptrace.Traces) stefpdata.Losses {
 	losses := stefpdata.Losses{EmptyContainers: emptyTraces(td)}
 	for _, rs := range td.ResourceSpans().All() {
 		refs := entity.ResourceEntityRefs(rs.Resource())
-		if rs.ScopeSpans().Len() > 0 {
+		one := ptrace.NewTraces()
+		rs.CopyTo(one.ResourceSpans().AppendEmpty())
+		if one.SpanCount() > 0 {
 			losses.EntityRefs += uint64(refs.Len())
 		}
 		refs.RemoveIf(func(entity.EntityRef) bool { return true })

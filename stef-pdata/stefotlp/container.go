@@ -25,6 +25,7 @@ type encoder struct {
 	losses    Losses
 	before    Losses // counts to restore if the current item is rejected
 	began     Losses // counts to restore if nothing of the message is written
+	lostRefs  uint64 // entity references of the current resource, until one of its items is written
 
 	at        mapping.Place
 	rejected  ItemErrors
@@ -57,6 +58,13 @@ func (e *encoder) Losses() Losses {
 	losses := e.losses
 	losses.UnknownFields = e.unknown
 	return losses
+}
+
+// countRefs counts the lost entity references of the resource. It is called when an item of the resource
+// is written, because losses count only the content of written items.
+func (e *encoder) countRefs() {
+	e.losses.EntityRefs += e.lostRefs
+	e.lostRefs = 0
 }
 
 func (e *encoder) beginItem() {
@@ -230,7 +238,7 @@ func (e *encoder) resource(h home) (*otelstef.Resource, error) {
 	} else {
 		e.unknown += found.unknown
 	}
-	e.losses.EntityRefs += uint64(found.lost)
+	e.lostRefs = uint64(found.lost)
 	return found.value, nil
 }
 

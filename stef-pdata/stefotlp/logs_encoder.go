@@ -58,6 +58,7 @@ func (e *LogsEncoder) item(i int, x extent) error {
 		e.rejectItem(i, x, err)
 		return nil
 	}
+	e.countRefs()
 	return e.w.Write()
 }
 

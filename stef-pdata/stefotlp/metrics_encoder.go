@@ -257,8 +257,11 @@ func (e *MetricsEncoder) points(d *description) error {
 				e.losses.Flags, e.losses.Values, e.losses.Unvalued = e.before.Flags, e.before.Values, e.before.Unvalued
 			}
 			e.rejectItem(item, x, err)
-		} else if err := e.w.Write(); err != nil {
-			return err
+		} else {
+			e.countRefs()
+			if err := e.w.Write(); err != nil {
+				return err
+			}
 		}
 		item++
 	}
