@@ -184,8 +184,9 @@ func (c *conversion) define(flags *flag.FlagSet) {
 		}
 		return nil
 	})
-	flags.BoolVar(&o.Skip, "skip", false, "leave out items that cannot be converted and the end of a file that is cut, and\n"+
-		"say so, instead of failing; the exit code is 4 if any of these was left out")
+	flags.BoolVar(&o.Skip, "skip", false, "leave out items that cannot be converted, and the end of a file that is cut or whose\n"+
+		"compression is damaged, and say so, instead of failing; the exit code is 4 if any\n"+
+		"of these was left out")
 	flags.BoolVar(&c.force, "force", false, "overwrite OUT if it exists")
 	flags.BoolVar(&c.quiet, "q", false, "the same as --quiet")
 	flags.BoolVar(&c.quiet, "quiet", false, "print no summary and no progress, only what was lost or left out")

@@ -182,13 +182,21 @@ type SkippedSignal struct {
 	Items  uint64
 }
 
-// cut handles err if the input is cut. It returns true if the conversion succeeds without the
+// cut handles err if the input is cut or its compression is damaged. It returns true if the conversion succeeds without the
 // rest: Skip or WholeMessages is set, and the input has items before the cut. In this case it
-// records err in Files.
+// records err in Files. WholeMessages does not cover damaged compression.
 func (r *Result) cut(o *Options, err error, items uint64) bool {
 	messages := o.WholeMessages && o.From == STEFParts
-	if !(o.Skip || messages) || items == 0 || !isCut(err) {
+	if err == nil || !(o.Skip || messages) || items == 0 {
 		return false
+	}
+	end := BeginConverted
+	if !isCut(err) {
+		damage, ok := damagedCompression(o.input, err)
+		if !ok || !o.Skip {
+			return false
+		}
+		err, end = damage, BeforeDamage
 	}
 	if whole, ok := wholeBytes(err); ok {
 		o.input.Keep(whole)
@@ -196,7 +204,7 @@ func (r *Result) cut(o *Options, err error, items uint64) bool {
 	if messages {
 		err = recoverable(o, err)
 	} else {
-		err = fmt.Errorf("%w"+BeginConverted, err)
+		err = fmt.Errorf("%w%s", err, end)
 	}
 	r.Files = append(r.Files, o.input.Blame(err))
 	return true
@@ -212,6 +220,24 @@ func isCut(err error) bool {
 		return errors.As(err, new(*cutError))
 	}
 	return errors.Is(err, io.ErrUnexpectedEOF)
+}
+
+// damagedCompression reports whether an error is the result of damaged compression, and extends the
+// error. A decompressor can return wrong bytes before it finds the damage. So if content is
+// damaged, damagedCompression reads the rest of the input.
+func damagedCompression(in *file.Input, err error) (error, bool) {
+	if file.Damage(err) != nil {
+		return err, true
+	}
+	if !errors.Is(err, otlpfile.ErrCorrupt) && !errors.Is(err, stef.ErrCorrupt) && !errors.Is(err, lake.ErrCorrupt) &&
+		!errors.Is(err, io.ErrUnexpectedEOF) {
+		return err, false
+	}
+	rest := in.Rest()
+	if rest == nil {
+		return err, false
+	}
+	return fmt.Errorf("%w; the compression is damaged, too: %w", err, rest), true
 }
 
 // wholeBytes returns how many bytes of an input are before the part, message or frame that is cut.
@@ -331,6 +357,8 @@ func recoverable(o *Options, err error) error {
 		switch {
 		case errors.Is(err, io.ErrUnexpectedEOF):
 			return fmt.Errorf("%w; stef repair copies the whole frames before it, and stef convert --skip converts them", err)
+		case file.Damage(err) != nil:
+			return fmt.Errorf("%w; stef repair copies the whole frames before it, and stef convert --skip converts them", err)
 		case errors.Is(err, stef.ErrCorrupt), errors.As(err, new(*file.UnpackError)):
 			return fmt.Errorf("%w; stef repair copies the whole frames before it", err)
 		}
@@ -345,7 +373,7 @@ func recoverable(o *Options, err error) error {
 		return fmt.Errorf("%w; stef convert --skip converts the whole batches before it", err)
 	}
 	// An error with a line number is about one message, and the messages after it are whole.
-	if at := (*otlpfile.Error)(nil); o.From.otlp() && errors.As(err, &at) && at.Cut && at.Part > 1 && at.OneLine == 0 {
+	if at := (*otlpfile.Error)(nil); o.From.otlp() && errors.As(err, &at) && (at.Cut || file.Damage(err) != nil) && at.Part > 1 && at.OneLine == 0 {
 		return fmt.Errorf("%w; stef convert --skip converts the whole %s before it", err, partNouns(o.From))
 	}
 	return err

@@ -142,7 +142,7 @@ func (o *Options) newSink(out io.Writer, s otlpfile.Signal) (sink, error) {
 // that is read in batches. open opens input i and reports false after the last input.
 //
 // It omits inputs without content if there are several inputs. With Options.Skip, if an input is
-// cut, it omits the data after the last whole frame or part. Result.Files names these inputs.
+// cut or its compression is damaged, it omits the data after the last whole frame or part. Result.Files names these inputs.
 func RunAll(open func(i int) (in *file.Input, ok bool, err error), out io.Writer, o Options) (*Result, error) {
 	return runAll(open, out, o, true)
 }
@@ -235,6 +235,7 @@ type joined struct {
 const (
 	NothingConverted = "; nothing of it was converted"
 	BeginConverted   = "; everything complete before the cut was converted, and the rest is lost"
+	BeforeDamage     = "; everything complete before the damage was converted, and the rest is lost; changed bytes may have gone unnoticed"
 )
 
 // omit reports whether an error ends only the current input, not the conversion.
@@ -245,20 +246,22 @@ func (c *joined) omit(in *file.Input, err error) bool {
 	if !c.Skip {
 		return false
 	}
-	switch {
-	case isCut(err):
-		if whole, ok := wholeBytes(err); ok {
-			in.Keep(whole)
+	end := BeginConverted
+	if !isCut(err) {
+		damage, ok := damagedCompression(in, err)
+		if !ok {
+			return false
 		}
-		if c.items == 0 {
-			in.Keep(0)
-			err = fmt.Errorf("%w"+NothingConverted, err)
-			break
-		}
-		err = fmt.Errorf("%w"+BeginConverted, err)
-	default:
-		return false
+		err, end = damage, BeforeDamage
 	}
+	if whole, ok := wholeBytes(err); ok {
+		in.Keep(whole)
+	}
+	if c.items == 0 {
+		in.Keep(0)
+		end = NothingConverted
+	}
+	err = fmt.Errorf("%w%s", err, end)
 	c.res.Files = append(c.res.Files, in.Blame(err))
 	return true
 }
@@ -305,11 +308,9 @@ func (c *joined) add(in *file.Input) error {
 			return nil
 		}
 		if err := c.res.take(&o, err); err != nil {
-			if isCut(err) { // --skip converts what was read
-				b.count(c.res)
-				if c.items > 0 {
-					c.empty += empty
-				}
+			b.count(c.res) // --skip converts what was read of an input that is cut or whose compression is damaged
+			if c.items > 0 {
+				c.empty += empty
 			}
 			return err
 		}

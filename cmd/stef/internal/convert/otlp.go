@@ -206,8 +206,10 @@ func decode(in *file.Input, out io.Writer, o *Options) (*Result, error) {
 		}
 	}
 	res.PartsIn = wholeFrames(dec.Stats().Frames, end)
-	if err := res.complete(dec.Stats().Records); err != nil {
-		return nil, err
+	if end == io.EOF || isCut(end) { // the records of a damaged frame before the damage are not converted
+		if err := res.complete(dec.Stats().Records); err != nil {
+			return nil, err
+		}
 	}
 	return res, w.Close()
 }

@@ -195,6 +195,30 @@ func (u *unpacker) Read(b []byte) (int, error) {
 	return n, err
 }
 
+// Damage returns the cause if err is the error of a decompressor whose input is damaged, otherwise nil.
+// A file that is cut, and a file that needs a dictionary or more memory, are not damaged.
+func Damage(err error) error {
+	at := (*UnpackError)(nil)
+	if !errors.As(err, &at) || errors.Is(at, io.ErrUnexpectedEOF) || errors.Is(at, zstd.ErrUnknownDictionary) ||
+		errors.Is(at, zstd.ErrWindowSizeExceeded) || errors.Is(at, zstd.ErrDecoderSizeExceeded) {
+		return nil
+	}
+	return at.error
+}
+
+// Rest decompresses the rest of a compressed file and returns the error of the decompressor, or nil. A
+// decompressor can return wrong bytes before it finds that its input is damaged or cut.
+func (in *Input) Rest() error {
+	if in.Packed == "" {
+		return nil
+	}
+	_, err := io.Copy(io.Discard, in.content)
+	if at := (*UnpackError)(nil); errors.As(err, &at) {
+		return at
+	}
+	return nil
+}
+
 func unexpected(err error) error {
 	if err == io.EOF {
 		return io.ErrUnexpectedEOF
