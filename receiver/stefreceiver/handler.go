@@ -21,8 +21,8 @@ type handler interface {
 	handle(s *stefgrpc.Server) error
 	// register registers the pipe as the OTLP service of its signal.
 	register(r grpc.ServiceRegistrar)
-	// service returns the names of the OTLP service and of the signal.
-	service() (name, signal string)
+	// service returns the name of the OTLP service and the meter of the signal.
+	service() (name string, m *meter)
 }
 
 func (p *pipe[T]) handle(s *stefgrpc.Server) error {
@@ -33,7 +33,7 @@ func (p *pipe[T]) handle(s *stefgrpc.Server) error {
 	}))
 }
 
-func (p *pipe[T]) service() (name, signal string) { return p.OTLP.Service, p.Name }
+func (p *pipe[T]) service() (name string, m *meter) { return p.OTLP.Service, p.meter }
 
 func (p *pipe[T]) register(r grpc.ServiceRegistrar) {
 	method := "/" + p.OTLP.Service + "/Export"

@@ -82,7 +82,8 @@ func (s *shared) explainRefused(srv any, stream grpc.ServerStream, info *grpc.St
 	if info.FullMethod != stefgrpc.StreamMethod {
 		err := handler(srv, stream)
 		if off, ok := srv.(disabledOTLP); ok && deniesClient(err) {
-			s.logUnauthenticated(stream.Context(), err, "otlp", signalField(string(off)))
+			off.meter.refused(refusedAuth)
+			s.logUnauthenticated(stream.Context(), err, "otlp", signalField(off.meter.name))
 		}
 		return err
 	}
@@ -151,18 +152,18 @@ func (s *shared) explainFull(ctx context.Context, err error) error {
 	return status.FromProto(answer).Err()
 }
 
-// disabledOTLP is the name of a signal whose OTLP requests are refused, because OTLP is turned
+// disabledOTLP is the service of a signal whose OTLP requests are refused, because OTLP is turned
 // off.
-type disabledOTLP string
+type disabledOTLP struct{ meter *meter }
 
 // refuseOTLP refuses and logs OTLP requests if OTLP is turned off. gRPC itself would refuse
 // them without a log line. Export is registered as a stream, because gRPC reads the request
 // of a unary method before it calls the handler.
-func (s *shared) refuseOTLP(r grpc.ServiceRegistrar, service, signal string) {
+func (s *shared) refuseOTLP(r grpc.ServiceRegistrar, service string, m *meter) {
 	refuse := func(_ any, stream grpc.ServerStream) error {
 		if skipped, ok := s.otlpOff.due(); ok {
 			s.logger.Warn("An OTLP request was refused: otlp::enabled of this receiver is false. Set it to true, or use a STEF exporter at the client.",
-				clientField(stream.Context()), signalField(signal), zap.Int64("not_logged", skipped))
+				clientField(stream.Context()), signalField(m.name), zap.Int64("not_logged", skipped))
 		}
 		return status.Errorf(codes.Unimplemented, "unknown service %s: otlp::enabled of this receiver is false", service)
 	}
@@ -170,7 +171,7 @@ func (s *shared) refuseOTLP(r grpc.ServiceRegistrar, service, signal string) {
 		ServiceName: service,
 		HandlerType: (*any)(nil),
 		Streams:     []grpc.StreamDesc{{StreamName: "Export", Handler: refuse, ClientStreams: true}},
-	}, disabledOTLP(signal))
+	}, disabledOTLP{m})
 }
 
 // deniesClient reports whether an error rejects the credentials of a client.

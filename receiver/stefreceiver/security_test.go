@@ -380,6 +380,35 @@ func TestRefusedCredentials(t *testing.T) {
 	require.NotContains(t, logs.All()[1].ContextMap(), "signal", "the stream has not named it")
 }
 
+// Refused credentials of OTLP requests are also counted and logged while OTLP is off.
+func TestRefusedCredentialsWithoutOTLP(t *testing.T) {
+	core, logs := observer.New(zap.WarnLevel)
+	ctx, id := context.Background(), component.MustNewID("test")
+	config := testConfig(func(c *Config) {
+		c.ServerConfig.Auth = configoptional.Some(configauth.Config{AuthenticatorID: id})
+		c.OTLP.Enabled = false
+	})
+	tel := componenttest.NewTelemetry()
+	settings := receivertest.NewNopSettings(ownmetadata.Type)
+	settings.TelemetrySettings = tel.NewTelemetrySettings()
+	settings.Logger = zap.New(core)
+	part, err := NewFactory().CreateMetrics(ctx, settings, config, consumertest.NewNop())
+	require.NoError(t, err)
+	require.NoError(t, part.Start(ctx, hostWith{id: authenticator{}}))
+	defer func() { require.NoError(t, part.Shutdown(ctx)) }()
+	conn := dial(t, sharedOf(config).server.address.String())
+	refused := func() int64 {
+		return sumOf(t, tel, "otelcol_receiver_stef_requests_refused", "reason", refusedAuth)
+	}
+	require.Equal(t, codes.Unimplemented, status.Code(exportWith(metadata.AppendToOutgoingContext(timeout(t), "token", "blue"), conn, points(1))))
+	require.Zero(t, refused())
+	require.Equal(t, codes.Unauthenticated, status.Code(export(conn, points(1))))
+	require.EqualValues(t, 1, refused())
+	line := logs.All()[len(logs.All())-1]
+	require.Contains(t, line.Message, "does not accept its credentials")
+	require.Equal(t, "metrics", line.ContextMap()["signal"])
+}
+
 func TestUnknownAuthenticator(t *testing.T) {
 	ctx := context.Background()
 	config := testConfig(func(c *Config) {

@@ -134,8 +134,8 @@ func (s *shared) register(g *grpc.Server, transport *stefgrpc.Server) {
 		if s.config.OTLP.Enabled {
 			h.register(g)
 		} else {
-			service, signal := h.service()
-			s.refuseOTLP(g, service, signal)
+			service, meter := h.service()
+			s.refuseOTLP(g, service, meter)
 		}
 	}
 }
