@@ -174,7 +174,7 @@ func (m *Machine) Ended(s *Stream, end Over, now time.Time, out *Decisions) {
 		m.refusedEmpty(cause, now)
 	}
 	s.end = cause
-	switch h := s.pending.head; {
+	switch h, next := s.pending.head, s.answers.Through()+1; {
 	case cause.Class != Refused || h == nil:
 	case end.TooLarge != wire.IDRange{}:
 		// gRPC refuses a message that is too large before the server has answered earlier batches.
@@ -185,13 +185,13 @@ func (m *Machine) Ended(s *Stream, end Over, now time.Time, out *Decisions) {
 				s.blamed = b
 			}
 		}
-	case h.first <= min(s.answers.Through()+1, end.SentTo):
+	case h.first <= next && next <= end.SentTo:
 		// Servers read batches in order and acknowledge the accepted batches. So the machine
 		// assumes that the server refused the first unanswered batch. If a server refuses a
 		// whole frame or message, a later batch may be the bad batch. The callers send the later
 		// batches again, until the bad batch is the first unanswered batch of its stream. No batch
-		// is blamed if the first unanswered record was not sent, or is of a batch that could not be
-		// encoded.
+		// is blamed if the first unanswered record was not sent, even if other records of its batch were
+		// sent, or if this record is of a batch that could not be encoded.
 		s.blamed = h
 	}
 	if drained && (cause.Class == Unavailable || cause.Class == AckTimeout || cause.Class == Canceled) {

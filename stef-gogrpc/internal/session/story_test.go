@@ -155,6 +155,8 @@ func (s *story) perform(verb string, words []string) {
 		s.say("flushes up to %d", x.last)
 		require.NoError(s.t, s.ledgers[x].Send(x.last, 1))
 		m.Flushed(x, Encoding{}, s.now, &s.out)
+	case "frame": // stream, last record of a frame that ends while a batch is being encoded
+		require.NoError(s.t, s.ledgers[s.streams[words[0]]].Send(s.number(words[1]), 1))
 	case "acks": // stream, id, bad ranges
 		x := s.streams[words[0]]
 		r := wire.Response{Acked: s.number(words[1])}
