@@ -49,6 +49,9 @@ type Stream struct {
 	// sending is a semaphore: gRPC allows one sender at a time. Its holder may use message.
 	sending chan struct{}
 	message stefpb.STEFClientMessage
+	// busy is locked while gRPC sends a chunk. The receiving goroutine locks it before it ends the
+	// stream, so that the ledger is final: a chunk of which nothing was sent does not count.
+	busy sync.Mutex
 
 	mu         sync.Mutex
 	ledger     ledger.Sender
@@ -156,7 +159,7 @@ func (s *Stream) write(ctx context.Context, chunk []byte, count func(*ledger.Sen
 	defer s.release()
 
 	s.mu.Lock()
-	err := s.writable()
+	err, before := s.writable(), s.ledger.Sent()
 	if err == nil && ctx.Err() != nil {
 		err = fmt.Errorf("stefgrpc: chunk not sent: %w", ctx.Err())
 	}
@@ -170,7 +173,7 @@ func (s *Stream) write(ctx context.Context, chunk []byte, count func(*ledger.Sen
 		return 0, err
 	}
 	sent := s.watch(ctx)
-	n, err := split(chunk, s.config.maxMessageBytes, &s.message, s.stream.SendMsg)
+	n, err := s.send(chunk, before)
 	switch given := sent(); {
 	case err == nil && !given:
 		return n, nil
@@ -181,6 +184,23 @@ func (s *Stream) write(ctx context.Context, chunk []byte, count func(*ledger.Sen
 	}
 	<-s.done
 	return n, s.ended()
+}
+
+// send sends a chunk that was counted in the ledger. before is the id of the last record of the earlier
+// chunks. If the server has ended the stream before gRPC takes the first message, the server has not
+// read a part of the chunk, and did not end the stream because of it.
+func (s *Stream) send(chunk []byte, before uint64) (n int, err error) {
+	s.busy.Lock()
+	defer s.busy.Unlock()
+	n, err = split(chunk, s.config.maxMessageBytes, &s.message, s.stream.SendMsg)
+	if n == 0 && errors.Is(err, io.EOF) {
+		s.mu.Lock()
+		if s.cause == nil {
+			s.ledger.Unsend(before, len(chunk))
+		}
+		s.mu.Unlock()
+	}
+	return n, err
 }
 
 // watch ends the stream if ctx ends before the returned function is called. That

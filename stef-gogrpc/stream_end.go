@@ -17,10 +17,10 @@ import (
 // other goroutines record the reason and cancel the call.
 
 func (s *Stream) receive() {
-	defer s.cancel()
 	for {
 		var m wire.Received
 		if err := s.stream.RecvMsg(&m); err != nil {
+			s.cancel() // ends a send that still waits for the network
 			s.finish(err)
 			return
 		}
@@ -65,6 +65,8 @@ func (s *Stream) respond(m *wire.Received) error {
 
 // finish records the end of the stream. err is the end as gRPC reports it.
 func (s *Stream) finish(err error) {
+	s.busy.Lock()
+	defer s.busy.Unlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.err = s.reason(err)

@@ -329,3 +329,24 @@ func has(s idRanges, id uint64) bool {
 	}
 	return false
 }
+
+// TestUnsend reverts chunks that were counted and not sent.
+func TestUnsend(t *testing.T) {
+	var l Sender
+	require.NoError(t, l.Send(0, 10)) // headers
+	require.NoError(t, l.Send(5, 100))
+	require.NoError(t, l.Send(5, 7))
+	l.Unsend(5, 7) // a chunk without further records
+	bytes, records, chunks := l.Unacked()
+	require.Equal(t, []any{int64(100), uint64(5), 1, uint64(5)}, []any{bytes, records, chunks, l.Sent()})
+	require.NoError(t, l.Send(9, 50))
+	l.Unsend(5, 50)
+	bytes, records, chunks = l.Unacked()
+	require.Equal(t, []any{int64(100), uint64(5), 1, uint64(5)}, []any{bytes, records, chunks, l.Sent()})
+	_, _, err := l.Receive(wire.Response{Acked: 5})
+	require.NoError(t, err)
+	require.NoError(t, l.Send(6, 50))
+	l.Unsend(5, 50)
+	bytes, records, chunks = l.Unacked()
+	require.Equal(t, []any{int64(0), uint64(0), 0}, []any{bytes, records, chunks})
+}

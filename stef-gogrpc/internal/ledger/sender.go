@@ -66,6 +66,18 @@ func (l *Sender) Send(last uint64, bytes int) error {
 	return nil
 }
 
+// Unsend reverts the last call of Send, whose chunk was not sent. before is the result of Sent before that
+// call, and bytes is the size of the chunk.
+func (l *Sender) Unsend(before uint64, bytes int) {
+	if n := len(l.chunks); n > l.head && l.chunks[n-1].last == l.sent && l.sent > l.acked {
+		l.bytes -= int64(bytes)
+		if l.chunks[n-1].bytes -= bytes; l.sent > before {
+			l.chunks = l.chunks[:n-1]
+		}
+	}
+	l.sent = min(l.sent, before)
+}
+
 // SendUncounted notes that a chunk with an unknown number of records was sent.
 func (l *Sender) SendUncounted() { l.uncounted = true }
 
