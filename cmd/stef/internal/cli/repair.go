@@ -178,6 +178,7 @@ func withoutEnd(in *file.Input) string {
 // lossOf describes which part of a stream is undamaged and which part is lost.
 func lossOf(in *file.Input, w *stream.Whole) string {
 	whole := fmt.Sprintf("%s: %s with %s in %s bytes", in.Name, figure.Count(w.Frames, "whole frame"), figure.Count(w.Records, "record"), figure.Grouped(w.Bytes))
+	var trailing *file.TrailingError
 	switch {
 	case w.Damage == nil && !w.Checksums:
 		return whole + unchecked
@@ -187,6 +188,8 @@ func lossOf(in *file.Input, w *stream.Whole) string {
 		return fmt.Sprintf("%s; not copied: the %s bytes after them", whole, figure.Grouped(w.Lost))
 	case w.OverLimit:
 		return fmt.Sprintf("%s; not read: the %s bytes after them", whole, figure.Grouped(w.Lost))
+	case w.Broken && w.Lost == 0 && errors.As(w.Damage, &trailing):
+		return fmt.Sprintf("%s; lost: %s after the end of the compressed data", whole, figure.Count(int(trailing.Bytes), "byte"))
 	case w.Broken && w.Lost == 0:
 		return whole + "; lost: what cannot be decompressed after them"
 	case w.Broken:

@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/otelstef/stef/cmd/stef/internal/cli"
+	"github.com/otelstef/stef/cmd/stef/internal/figure"
 	"github.com/otelstef/stef/internal/fixtures"
 )
 
@@ -58,14 +59,14 @@ func TestRepairDamagedCompression(t *testing.T) {
 	z, err := zstd.NewWriter(nil)
 	require.NoError(t, err)
 	packed := map[string][]byte{"gzip": gz.Bytes(), "zstd": z.EncodeAll([]byte(stream), nil)}
-	f := func(file []byte, all bool) {
+	f := func(file []byte, lost string, all bool) {
 		t.Helper()
 		code, records, stderr := run(file, "cat", "-")
 		require.Equal(t, cli.ExitData, code)
 		require.Contains(t, stderr, "; stef repair copies the whole frames before it\n")
 		code, kept, stderr := run(file, "repair", "-", "-")
 		require.Equal(t, cli.ExitLost, code, stderr)
-		require.Contains(t, stderr, "what cannot be decompressed")
+		require.Contains(t, stderr, lost)
 		require.Equal(t, all, kept == stream)
 		require.True(t, strings.HasPrefix(stream, kept))
 		want, _ := mustRun(t, []byte(kept), "cat", "-")
@@ -76,12 +77,15 @@ func TestRepairDamagedCompression(t *testing.T) {
 		require.Contains(t, report, "damaged      what cannot be decompressed is lost")
 	}
 	for _, file := range packed {
-		f(append(slices.Clone(file), make([]byte, 20)...), true) // a crash of the machine may leave zeros
+		for _, n := range []int{1, 3, 5, 20} { // a crash of the machine may leave zeros
+			lost := "; lost: " + figure.Count(n, "byte") + " after the end of the compressed data\n"
+			f(append(slices.Clone(file), make([]byte, n)...), lost, true)
+		}
 		changed := slices.Clone(file)
 		for i := range 8 {
 			changed[len(file)*4/5+i] ^= 0x55
 		}
-		f(changed, false)
+		f(changed, "what cannot be decompressed", false)
 	}
 }
 

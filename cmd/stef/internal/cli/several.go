@@ -216,7 +216,7 @@ func notesOnce(all []*merged) (told *convert.Result, skipped uint64) {
 	}
 	told.Files = slices.DeleteFunc(told.Files, func(f error) bool { // notes about signals that a truncated file does not contain
 		base, ok := strings.CutSuffix(f.Error(), convert.NothingConverted)
-		return ok && (noted[base+convert.BeginConverted] || noted[base+convert.BeforeDamage])
+		return ok && (noted[base+convert.BeginConverted] || noted[base+convert.BeforeDamage] || noted[base+convert.BeforeTrailing])
 	})
 	return told, skipped
 }

@@ -192,11 +192,10 @@ func (r *Result) cut(o *Options, err error, items uint64) bool {
 	}
 	end := BeginConverted
 	if !isCut(err) {
-		damage, ok := damagedCompression(o.input, err)
-		if !ok || !o.Skip {
+		var ok bool
+		if err, end, ok = damagedCompression(o.input, err); !ok || !o.Skip {
 			return false
 		}
-		err, end = damage, BeforeDamage
 	}
 	if whole, ok := wholeBytes(err); ok {
 		o.input.Keep(whole)
@@ -222,22 +221,25 @@ func isCut(err error) bool {
 	return errors.Is(err, io.ErrUnexpectedEOF)
 }
 
-// damagedCompression reports whether an error is the result of damaged compression, and extends the
-// error. A decompressor can return wrong bytes before it finds the damage. So if content is
-// damaged, damagedCompression reads the rest of the input.
-func damagedCompression(in *file.Input, err error) (error, bool) {
-	if file.Damage(err) != nil {
-		return err, true
+// damagedCompression reports whether an error is the result of damaged compression, extends the
+// error, and returns the end of the note about it. A decompressor can return wrong bytes before it finds
+// the damage. So if content is damaged, damagedCompression reads the rest of the input.
+func damagedCompression(in *file.Input, err error) (damage error, end string, ok bool) {
+	switch {
+	case errors.As(err, new(*file.TrailingError)):
+		return err, BeforeTrailing, true
+	case file.Damage(err) != nil:
+		return err, BeforeDamage, true
 	}
 	if !errors.Is(err, otlpfile.ErrCorrupt) && !errors.Is(err, stef.ErrCorrupt) && !errors.Is(err, lake.ErrCorrupt) &&
 		!errors.Is(err, io.ErrUnexpectedEOF) {
-		return err, false
+		return err, "", false
 	}
 	rest := in.Rest()
-	if rest == nil {
-		return err, false
+	if rest == nil || errors.As(rest, new(*file.TrailingError)) {
+		return err, "", false
 	}
-	return fmt.Errorf("%w; the compression is damaged, too: %w", err, rest), true
+	return fmt.Errorf("%w; the compression is damaged, too: %w", err, rest), BeforeDamage, true
 }
 
 // wholeBytes returns how many bytes of an input are before the part, message or frame that is cut.

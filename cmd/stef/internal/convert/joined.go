@@ -235,6 +235,7 @@ type joined struct {
 const (
 	NothingConverted = "; nothing of it was converted"
 	BeginConverted   = "; everything complete before the cut was converted, and the rest is lost"
+	BeforeTrailing   = "; everything before these bytes was converted"
 	BeforeDamage     = "; everything complete before the damage was converted, and the rest is lost; changed bytes may have gone unnoticed"
 )
 
@@ -248,11 +249,10 @@ func (c *joined) omit(in *file.Input, err error) bool {
 	}
 	end := BeginConverted
 	if !isCut(err) {
-		damage, ok := damagedCompression(in, err)
-		if !ok {
+		var ok bool
+		if err, end, ok = damagedCompression(in, err); !ok {
 			return false
 		}
-		err, end = damage, BeforeDamage
 	}
 	if whole, ok := wholeBytes(err); ok {
 		in.Keep(whole)

@@ -43,7 +43,8 @@ type zstdBlocks struct {
 	inFrame   bool   // whether the next header is the header of a block
 	begun     bool   // whether the frame has a block
 	checksums bool
-	failed    bool // the bytes are not zstd
+	failed    bool  // the bytes are not zstd
+	beyond    int64 // number of bytes after head, if failed is set
 }
 
 func (z *zstdBlocks) add(p []byte) {
@@ -60,6 +61,25 @@ func (z *zstdBlocks) add(p []byte) {
 			z.frame()
 		}
 	}
+	z.beyond += int64(len(p))
+}
+
+// trailing returns how many bytes follow the last frame without the beginning of another frame. The file must
+// have been read to its end.
+func (z *zstdBlocks) trailing() int64 {
+	if z.inFrame || z.skip > 0 || len(z.head) == 0 || beginsFrame(z.head[:min(4, len(z.head))]) {
+		return 0
+	}
+	return int64(len(z.head)) + z.beyond
+}
+
+// beginsFrame reports whether b, which has at most 4 bytes, is the beginning of a frame of zstd or of a
+// skippable frame.
+func beginsFrame(b []byte) bool {
+	if bytes.HasPrefix(zstdMagic, b) {
+		return true
+	}
+	return len(b) > 0 && b[0]&0xf0 == 0x50 && bytes.HasPrefix([]byte{0x2a, 0x4d, 0x18}, b[1:])
 }
 
 func (z *zstdBlocks) frame() {

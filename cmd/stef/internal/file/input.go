@@ -124,7 +124,7 @@ func (in *Input) unpack() error {
 			return err
 		}
 		in.close = append(in.close, z.Close)
-		in.content = bufio.NewReaderSize(&unpacker{name: "zstd", r: z, raw: &in.raw}, 64<<10)
+		in.content = bufio.NewReaderSize(&unpacker{name: "zstd", r: &zstdFrames{z, raw, &in.raw.seen.zstd}, raw: &in.raw}, 64<<10)
 	case bytes.HasPrefix(head, gzipMagic):
 		in.Packed = "gzip"
 		z, err := gzip.NewReader(raw)
@@ -134,7 +134,8 @@ func (in *Input) unpack() error {
 			}
 			return fmt.Errorf("gzip: %w", err)
 		}
-		in.content = bufio.NewReaderSize(&unpacker{name: "gzip", r: z, raw: &in.raw}, 64<<10)
+		z.Multistream(false)
+		in.content = bufio.NewReaderSize(&unpacker{name: "gzip", r: &gzipMembers{z, raw}, raw: &in.raw}, 64<<10)
 	case eachPacked(head):
 		in.Packed, in.Each = "zstd", true
 		z, err := newEachUnpacker(raw, in.Name)
