@@ -75,6 +75,7 @@ func (x *stefExporter[B]) newBackend(ctx context.Context, host component.Host, c
 
 		servesOthers: b.servesOthers,
 		hasOthers:    b.hasOthers,
+		activeOthers: b.activeOthers,
 	}
 	if changed != nil {
 		here.logger = here.logger.With(zap.String("backend", address))
@@ -127,6 +128,10 @@ func (b *backend[B]) servesOthers(than *route[B]) bool {
 
 func (b *backend[B]) hasOthers(than *route[B]) bool {
 	return slices.ContainsFunc(b.routes.all(), func(r *route[B]) bool { return r != than && r.stef.session.Stats().Live > 0 })
+}
+
+func (b *backend[B]) activeOthers(than *route[B]) bool {
+	return slices.ContainsFunc(b.routes.all(), func(r *route[B]) bool { return r != than && r.isActive() })
 }
 
 func (b *backend[B]) sendWhileUp(ctx context.Context, data B, items int) *failure {

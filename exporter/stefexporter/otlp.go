@@ -69,6 +69,7 @@ func (o *otlpSender[B]) send(ctx context.Context, b B, items int, headers metada
 	}
 	now := time.Now()
 	o.route.served.Store(&now)
+	o.route.noteActive()
 	o.health.accepted()
 	o.accepted(ctx, partial, items)
 	return nil
@@ -79,7 +80,7 @@ func (o *otlpSender[B]) failed(ctx context.Context, err error) *failure {
 	o.telemetry.failed(ctx, ProtocolOTLP, v.code)
 	err = fmt.Errorf(otlpFailed+"%w", plain(err))
 	o.route.served.Store(nil)
-	onlyThis := refusesCredentials(v.code) && o.servesOthers(o.route) // the peer accepts other identities, so it refuses this one, for example its token
+	onlyThis := refusesCredentials(v.code) && o.activeOthers(o.route) // the peer accepts other identities, so it refuses this one, for example its token
 	if !onlyThis && (ctx.Err() == nil || v.code == codes.DeadlineExceeded) {
 		o.health.failing(err)
 	}

@@ -223,10 +223,45 @@ func TestRefusedByOTLPSinceLong(t *testing.T) {
 	for _, r := range x.only.routes.all() {
 		if r.who.headers.Get("token")[0] == "old" {
 			r.served.Store(&long)
+			r.active.Store(int64(long.Sub(processStart)))
 		}
 	}
 	for range failuresUntilBad {
 		require.Error(t, send("new"))
 	}
 	require.Equal(t, componentstatus.StatusRecoverableError, host.last().Status())
+}
+
+// TestRefusedSinceLong: an identity whose streams were accepted long ago, for example with an old token, does
+// not hide that the peer refuses all streams now. Its streams have ended, or are open and idle.
+func TestRefusedSinceLong(t *testing.T) {
+	auth := grpc.StreamInterceptor(func(srv any, s grpc.ServerStream, _ *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
+		if md, _ := grpcmetadata.FromIncomingContext(s.Context()); md.Get("token")[0] != "old" {
+			return status.Error(codes.Unauthenticated, "the account is closed")
+		}
+		return handle(srv, s)
+	})
+	for _, idle := range []time.Duration{10 * time.Millisecond, 0} {
+		c := testConfig(listen(t, &peer{}, "", true, false, auth).addr)
+		c.MetadataKeys = []string{"token"}
+		c.Stef.IdleTimeout = idle
+		host := &statusHost{Host: componenttest.NewNopHost()}
+		x := startSignalOn(t, c, signal.Traces, host)
+		send := func(token string) error {
+			return x.push(contextOf(map[string][]string{"token": {token}}), spans("a"))
+		}
+		require.NoError(t, send("old"))
+		require.Eventually(t, func() bool { return x.gauges().live == 0 || idle == 0 }, time.Minute, time.Millisecond)
+		require.Error(t, send("new"))
+		require.Equal(t, componentstatus.StatusOK, host.last().Status())
+		for _, r := range x.only.routes.all() {
+			if r.who.headers.Get("token")[0] == "old" {
+				r.active.Store(int64(time.Since(processStart) - repeatPeriod))
+			}
+		}
+		require.Error(t, send("newer"))
+		require.Equal(t, componentstatus.StatusRecoverableError, host.last().Status())
+		require.NoError(t, send("old"))
+		require.Equal(t, componentstatus.StatusOK, host.last().Status())
+	}
 }

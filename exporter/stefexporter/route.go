@@ -50,6 +50,7 @@ type route[B any] struct {
 	failed    atomic.Bool // an attempt to open a stream failed
 	resort    throttle
 	served    atomic.Pointer[time.Time] // when the peer accepted the last OTLP request; nil if it failed
+	active    atomic.Int64              // when the peer last accepted a stream or acknowledged a batch, in ns since processStart; 0: never
 
 	mu      sync.Mutex
 	ended   bool
@@ -82,8 +83,9 @@ type site[B any] struct {
 	stopped   <-chan struct{} // closed when the exporter begins to stop
 
 	// servesOthers reports whether the peer accepts other identities, hasOthers whether
-	// streams of other identities are open.
-	servesOthers, hasOthers func(than *route[B]) bool
+	// streams of other identities are open. activeOthers reports whether the peer accepted streams or data
+	// of other identities lately.
+	servesOthers, hasOthers, activeOthers func(than *route[B]) bool
 
 	// reachable and unreachable are nil unless the exporter routes between several backends.
 	reachable   func()          // a stream is open, or the peer has answered that it has no STEF
@@ -110,7 +112,7 @@ func (s *site[B]) open(who identity) (*route[B], error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	var err error
-	x.stef, err = newSTEFSender(s, who, streamWatcher{opened: x.opened, openFailed: x.openFailed, lost: x.lost, handedBack: x.handedBack, next: x.next, outdated: x.outdated})
+	x.stef, err = newSTEFSender(s, who, streamWatcher{opened: x.opened, openFailed: x.openFailed, lost: x.lost, delivered: x.noteActive, handedBack: x.handedBack, next: x.next, outdated: x.outdated})
 	if err != nil {
 		return nil, err
 	}
@@ -193,6 +195,7 @@ func (x *route[B]) opened(slot int) {
 	x.since[slot] = time.Now()
 	x.soon, x.early, x.away, x.pause = false, false, false, 0
 	x.accepted.Store(true)
+	x.noteActive()
 	x.wakeWaiters()
 	if x.timer != nil {
 		x.timer.Stop()
@@ -240,17 +243,35 @@ func (x *route[B]) openFailed(err *stefgrpc.Error, retryIn time.Duration) {
 		// OTLP requests will show whether the peer accepts data.
 	case retryIn == 0 && x.servesOthers(x), x.hasOthers(x):
 		// The peer is not down: it refuses only this identity, for example its token, or has no room
-		// for more streams.
+		// for more streams. But if the other identities are idle, the peer may refuse all: then nothing
+		// is delivered.
+		if !x.activeOthers(x) {
+			x.report(err, retryIn)
+		}
 	default:
 		if x.unreachable != nil {
 			x.unreachable(err) // logs the error
 		}
-		if retryIn == 0 {
-			x.health.refused(err)
-		} else {
-			x.health.failing(err)
-		}
+		x.report(err, retryIn)
 	}
+}
+
+func (x *route[B]) report(err *stefgrpc.Error, retryIn time.Duration) {
+	if retryIn == 0 {
+		x.health.refused(err)
+	} else {
+		x.health.failing(err)
+	}
+}
+
+// noteActive records that the peer accepts the identity.
+func (x *route[B]) noteActive() { x.active.Store(max(1, int64(time.Since(processStart)))) }
+
+// isActive reports whether the peer accepts the identity, and did so lately.
+func (x *route[B]) isActive() bool {
+	at := x.active.Load()
+	accepts := x.accepted.Load() || x.served.Load() != nil || x.stef != nil && x.stef.session.Stats().Live > 0
+	return accepts && at > 0 && time.Since(processStart)-time.Duration(at) < repeatPeriod
 }
 
 func (x *route[B]) lost(err error) {

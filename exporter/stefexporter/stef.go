@@ -31,6 +31,7 @@ type streamWatcher struct {
 	opened     func(slot int)
 	openFailed func(err *stefgrpc.Error, retryIn time.Duration)
 	lost       func(err error)
+	delivered  func() // a batch is acknowledged
 	handedBack func(slot int, err *stefgrpc.UnsentError)
 	next       func() <-chan struct{} // the channel is closed after the next attempt to open a stream
 	// outdated reports whether an error is a refusal from before a batch arrived.
@@ -251,6 +252,7 @@ func (x *stefSender[B]) events() stefgrpc.SessionEvents {
 	t, watch := x.telemetry, x.watch
 	acknowledged := func(batch stefgrpc.BatchInfo) {
 		t.builder.ExporterStefAckLatency.Record(ctx, batch.Latency.Seconds(), t.plain)
+		watch.delivered()
 		x.health.recovered("Batches are acknowledged", x.config.ClientConfig.Endpoint)
 	}
 	return stefgrpc.SessionEvents{
