@@ -14,7 +14,7 @@
 //	finish.go              finishing a file that was delivered
 //	file.go                reading the whole frames of a file
 //	deliver.go             passing a batch to the pipeline
-//	places.go              how far each file was delivered, in a storage extension
+//	places.go, stored.go   how far each file was delivered, in a storage extension
 //	sniff.go               detecting the signal of a file
 //
 // The components of a configuration are independent of each other: each signal has one

@@ -79,7 +79,7 @@ func (f *follower[T]) finish(c candidate, t *tail[T], damage error) {
 		f.warn(c.key, "read", err)
 	}
 	t.place.ended(outcome, c.info)
-	f.save(true)
+	f.save(f.config.OnFinished != Keep)
 	f.close(c.key)
 	f.dispose(c, t.place)
 }
@@ -130,7 +130,7 @@ func (f *follower[T]) dispose(c candidate, p *place) {
 		}
 		return
 	}
-	delete(f.places.of, c.key)
+	f.places.removeKey(c.key)
 	f.save(true)
 }
 

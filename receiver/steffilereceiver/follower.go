@@ -283,7 +283,7 @@ func (f *follower[T]) look() {
 		}
 	}
 	f.meter.backlog(backlog)
-	if f.places.forget(listed, time.Now()) {
+	if f.places.forget(listed, time.Now()) || f.places.ungrouped() {
 		f.save(true)
 	}
 	missing := func(key string) bool { return key != "" && !listed[key] } // "" is the key of warnings about the storage
@@ -357,12 +357,16 @@ func (f *follower[T]) visit(c candidate, listed map[string]bool) {
 	t.used = f.pass
 	if t.place.finished() {
 		if t.place.Size == c.info.Size() {
-			t.place.ended(t.place.Outcome, c.info) // the modification time may have changed
+			if !t.place.unchanged(c.info) { // the modification time has changed
+				t.place.ended(t.place.Outcome, c.info)
+				t.place.changed()
+			}
 			f.dispose(c, t.place)
 			f.close(c.key)
 			return
 		}
 		t.place.Outcome, t.place.kept = "", false // the finished file has grown
+		f.places.loosen(t.place)
 	}
 	err := f.drain(t)
 	if errors.Is(err, errDamaged) && f.overwritten(t) {
@@ -375,7 +379,7 @@ func (f *follower[T]) visit(c candidate, listed map[string]bool) {
 		case t.lacks(), t.doubtful() && f.overwritten(t):
 			// The place describes another file, or the file has other content now.
 			f.warn(c.key, "read", errTruncated)
-			delete(f.places.of, c.key)
+			f.places.removeKey(c.key)
 			f.close(c.key)
 		default:
 			f.finish(c, t, nil)
@@ -389,7 +393,7 @@ func (f *follower[T]) visit(c candidate, listed map[string]bool) {
 		f.close(c.key)
 	case errors.Is(err, errTruncated):
 		f.warn(c.key, "read", err)
-		delete(f.places.of, c.key)
+		f.places.removeKey(c.key)
 		f.close(c.key)
 	default:
 		f.warn(c.key, "read", err)

@@ -5,10 +5,8 @@ package steffilereceiver
 
 import (
 	"cmp"
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"hash"
 	"io"
@@ -17,8 +15,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"go.opentelemetry.io/collector/extension/xextension/storage"
 )
 
 // place is the position up to which a file was delivered.
@@ -54,6 +50,7 @@ type place struct {
 	kept    bool   // on_finished was applied to the finished file
 	// opened describes the file when this process last opened it and compared it with the place.
 	opened fs.FileInfo
+	group  *group // nil: the place is stored with those of files being read
 }
 
 func (p *place) finished() bool { return p.Outcome != "" }
@@ -79,72 +76,6 @@ const (
 	maxPlaces   = 10_000
 	forgetAfter = 24 * time.Hour
 )
-
-// places has the place of each file of a signal. The places of files being read change
-// often, so they are saved separately from the places of finished files.
-type places struct {
-	client storage.Client
-	of     map[string]*place
-	moved  bool // the key of a finished file has changed since the last save
-}
-
-const (
-	keyReading  = "reading"
-	keyFinished = "finished"
-)
-
-// load reads the places. It keeps the places that it could read, even if it returns an
-// error.
-func (p *places) load(ctx context.Context) error {
-	p.of = map[string]*place{}
-	var errs []error
-	for _, key := range []string{keyFinished, keyReading} {
-		b, err := p.client.Get(ctx, key)
-		var list []*place
-		if err == nil && len(b) > 0 {
-			err = json.Unmarshal(b, &list)
-		}
-		errs = append(errs, err)
-		for _, one := range list {
-			if one != nil {
-				p.of[one.Key] = one
-			}
-		}
-	}
-	return errors.Join(errs...)
-}
-
-// save saves the places of the files being read. It also saves the places of finished files if
-// finished is true or the key of such a file changed.
-func (p *places) save(ctx context.Context, finished bool) error {
-	finished = finished || p.moved
-	var reading, done []*place
-	for _, one := range p.of {
-		if one.finished() {
-			done = append(done, one)
-		} else if one.Sample > 0 {
-			reading = append(reading, one)
-		}
-	}
-	operations := []*storage.Operation{}
-	for _, list := range []struct {
-		key    string
-		places []*place
-	}{{keyReading, reading}, {keyFinished, done}} {
-		if list.key == keyFinished && !finished {
-			continue
-		}
-		slices.SortFunc(list.places, func(a, b *place) int { return strings.Compare(a.Key, b.Key) })
-		b, err := json.Marshal(list.places)
-		if err != nil {
-			return err
-		}
-		operations = append(operations, storage.SetOperation(list.key, b))
-	}
-	err := p.client.Batch(ctx, operations...)
-	p.moved = p.moved && err != nil
-	return err
-}
 
 // open returns the place of an open file. listed are the keys of all existing files.
 func (p *places) open(file *os.File, key string, listed map[string]bool) (*place, error) {
@@ -204,7 +135,7 @@ func (p *places) find(file *os.File, key string, listed map[string]bool) (*place
 		return found, nil
 	}
 	one = &place{Key: key}
-	p.of[key] = one
+	p.add(one)
 	return one, nil
 }
 
@@ -214,9 +145,12 @@ func (p *places) putAside(one *place) { p.rename(one, one.Key+" before "+one.Sum
 // rename changes the key of a place.
 func (p *places) rename(one *place, key string) {
 	delete(p.of, one.Key)
+	if other := p.of[key]; other != nil {
+		p.remove(other)
+	}
 	one.Key, one.kept = key, false
 	p.of[key] = one
-	p.moved = p.moved || one.finished()
+	one.changed()
 }
 
 // begins reports whether a file has the first bytes of the place. sums caches the
@@ -349,18 +283,22 @@ func (p *places) forget(listed map[string]bool, now time.Time) (changed bool) {
 	var gone []*place
 	for key, one := range p.of {
 		if listed[key] {
-			one.Seen = 0
+			if one.Seen != 0 {
+				one.Seen = 0
+				one.changed()
+			}
 			continue
 		}
 		if one.Seen == 0 {
 			one.Seen = now.Unix()
+			one.changed()
 		}
 		gone = append(gone, one)
 	}
 	slices.SortFunc(gone, func(a, b *place) int { return int(a.Seen - b.Seen) })
 	for i, one := range gone {
 		if len(gone)-i > maxPlaces || now.Unix()-one.Seen > int64(forgetAfter/time.Second) {
-			delete(p.of, one.Key)
+			p.remove(one)
 			changed = true
 		}
 	}

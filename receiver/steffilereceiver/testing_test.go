@@ -281,7 +281,9 @@ type memory struct {
 	data   map[string][]byte
 	fail   error
 	writes int
-	stored func(key string) // called after each write, if set
+	bytes  int
+	stored func(key string)             // called after each write, if set
+	before func(data map[string][]byte) // called before each batch, if set
 }
 
 var errStore = errors.New("the store fails")
@@ -315,6 +317,9 @@ func (c *client) Batch(_ context.Context, operations ...*storage.Operation) erro
 	if c.fail != nil {
 		return c.fail
 	}
+	if c.before != nil {
+		c.before(c.data)
+	}
 	for _, op := range operations {
 		switch key := c.prefix + op.Key; op.Type {
 		case storage.Get:
@@ -324,6 +329,7 @@ func (c *client) Batch(_ context.Context, operations ...*storage.Operation) erro
 				c.data = map[string][]byte{}
 			}
 			c.writes++
+			c.bytes += len(op.Value)
 			c.data[key] = op.Value
 			if c.stored != nil {
 				c.stored(op.Key)
