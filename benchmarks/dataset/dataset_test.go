@@ -37,6 +37,44 @@ func TestBatches(t *testing.T) {
 	}
 }
 
+// TestItemBatches cuts metrics of each type between their points.
+func TestItemBatches(t *testing.T) {
+	for _, ref := range Bundled() {
+		set := ref.Load(t)
+		want := Items(set.Signal, set.Parts)
+		for _, n := range []int{1, 3, 100, 1 << 20} {
+			batches := set.ItemBatches(n)
+			for i, b := range batches {
+				require.LessOrEqual(t, b.Items(), n)
+				if i < len(batches)-1 && set.Signal != otlpfile.Metrics { // metrics without points count as one
+					require.Equal(t, n, b.Items())
+				}
+			}
+			require.Empty(t, canon.Diff(want, Items(set.Signal, batches)))
+		}
+	}
+}
+
+// TestLargeMetric cuts a metric of many points. The cost grows with the number of points, not with its square: each
+// batch copied all points and removed the others.
+func TestLargeMetric(t *testing.T) {
+	const points = 2000
+	part := New(otlpfile.Metrics)
+	m := part.Metrics.ResourceMetrics().AppendEmpty().ScopeMetrics().AppendEmpty().Metrics().AppendEmpty()
+	m.SetUnit("1")
+	sum := m.SetEmptySum()
+	sum.SetIsMonotonic(true)
+	for i := range points {
+		sum.DataPoints().AppendEmpty().SetIntValue(int64(i))
+	}
+	set := &Set{Ref: Ref{Signal: otlpfile.Metrics}, Parts: []otlpfile.Batch{part}, Items: points}
+	var batches []otlpfile.Batch
+	allocs := testing.AllocsPerRun(1, func() { batches = set.ItemBatches(1) })
+	require.Less(t, allocs, float64(100*points))
+	require.Len(t, batches, points)
+	require.Empty(t, canon.Diff(Items(set.Signal, set.Parts), Items(set.Signal, batches)))
+}
+
 func TestRefs(t *testing.T) {
 	refs := Refs(t)
 	require.GreaterOrEqual(t, len(refs), 3)

@@ -97,6 +97,7 @@ func (c *cutter) metrics(rm pmetric.ResourceMetrics) {
 			if c.points {
 				all = max(1, otlpfile.Points(m))
 			}
+			shell := m // without points, if the metric is cut
 			for from := 0; from < all; {
 				n, fresh := c.take(all - from)
 				if fresh {
@@ -114,9 +115,12 @@ func (c *cutter) metrics(rm pmetric.ResourceMetrics) {
 				}
 				inResource, inScope = true, true
 				to := scope.Metrics().AppendEmpty()
-				m.CopyTo(to)
+				if n < all && from == 0 {
+					shell = withoutPoints(m)
+				}
+				shell.CopyTo(to)
 				if n < all {
-					keepPoints(to, from, from+n)
+					copyPoints(to, m, from, from+n)
 				}
 				from += n
 			}
@@ -124,30 +128,45 @@ func (c *cutter) metrics(rm pmetric.ResourceMetrics) {
 	}
 }
 
-// keepPoints keeps the points of a metric from index begin up to, but not including, index end, and
-// removes the others.
-func keepPoints(m pmetric.Metric, begin, end int) {
-	switch m.Type() {
-	case pmetric.MetricTypeGauge:
-		keep(m.Gauge().DataPoints().RemoveIf, begin, end)
-	case pmetric.MetricTypeSum:
-		keep(m.Sum().DataPoints().RemoveIf, begin, end)
-	case pmetric.MetricTypeHistogram:
-		keep(m.Histogram().DataPoints().RemoveIf, begin, end)
-	case pmetric.MetricTypeExponentialHistogram:
-		keep(m.ExponentialHistogram().DataPoints().RemoveIf, begin, end)
-	case pmetric.MetricTypeSummary:
-		keep(m.Summary().DataPoints().RemoveIf, begin, end)
+// copyPoints appends the points of a metric from index begin up to, but not including, index end, to
+// another metric of the same type.
+func copyPoints(to, from pmetric.Metric, begin, end int) {
+	for i := begin; i < end; i++ {
+		switch from.Type() {
+		case pmetric.MetricTypeGauge:
+			from.Gauge().DataPoints().At(i).CopyTo(to.Gauge().DataPoints().AppendEmpty())
+		case pmetric.MetricTypeSum:
+			from.Sum().DataPoints().At(i).CopyTo(to.Sum().DataPoints().AppendEmpty())
+		case pmetric.MetricTypeHistogram:
+			from.Histogram().DataPoints().At(i).CopyTo(to.Histogram().DataPoints().AppendEmpty())
+		case pmetric.MetricTypeExponentialHistogram:
+			from.ExponentialHistogram().DataPoints().At(i).CopyTo(to.ExponentialHistogram().DataPoints().AppendEmpty())
+		case pmetric.MetricTypeSummary:
+			from.Summary().DataPoints().At(i).CopyTo(to.Summary().DataPoints().AppendEmpty())
+		}
 	}
 }
 
-func keep[P any](removeIf func(func(P) bool), begin, end int) {
-	i := -1
-	removeIf(func(P) bool {
-		i++
-		return i < begin || i >= end
-	})
+// withoutPoints returns a copy of a metric without its points.
+func withoutPoints(m pmetric.Metric) pmetric.Metric {
+	c := pmetric.NewMetric()
+	m.CopyTo(c)
+	switch m.Type() {
+	case pmetric.MetricTypeGauge:
+		c.Gauge().DataPoints().RemoveIf(every)
+	case pmetric.MetricTypeSum:
+		c.Sum().DataPoints().RemoveIf(every)
+	case pmetric.MetricTypeHistogram:
+		c.Histogram().DataPoints().RemoveIf(every)
+	case pmetric.MetricTypeExponentialHistogram:
+		c.ExponentialHistogram().DataPoints().RemoveIf(every)
+	case pmetric.MetricTypeSummary:
+		c.Summary().DataPoints().RemoveIf(every)
+	}
+	return c
 }
+
+func every[P any](P) bool { return true }
 
 func (c *cutter) spans(rs ptrace.ResourceSpans) {
 	var resource ptrace.ResourceSpans

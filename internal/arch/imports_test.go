@@ -92,7 +92,7 @@ internal/signal/anysignal     -> internal/signal internal/otlpfile stef-go stef-
 internal/teltest              -> zstd internal/teltest/benchdata
 internal/teltest/alerts       -> collector testify
 internal/teltest/benchdata    ->
-internal/teltest/canon        -> pdata
+internal/teltest/canon        -> internal/otlpfile pdata
 internal/teltest/injecting    -> collector otel zap
 internal/teltest/rawgrpc      -> xnet
 internal/teltest/randtel      -> pdata

@@ -20,6 +20,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/xpdata/entity"
 
 	"github.com/otelstef/stef/internal/fixtures"
+	"github.com/otelstef/stef/internal/otlpfile"
 	"github.com/otelstef/stef/internal/teltest/canon"
 )
 
@@ -78,7 +79,7 @@ func single(mds []pmetric.Metrics) pmetric.Metrics {
 		for _, rm := range md.ResourceMetrics().All() {
 			for _, sm := range rm.ScopeMetrics().All() {
 				for _, m := range sm.Metrics().All() {
-					for i := range points(m) {
+					for i := range otlpfile.Points(m) {
 						rmOut := out.ResourceMetrics().AppendEmpty()
 						rm.Resource().CopyTo(rmOut.Resource())
 						rmOut.SetSchemaUrl(rm.SchemaUrl())
@@ -96,12 +97,6 @@ func single(mds []pmetric.Metrics) pmetric.Metrics {
 		}
 	}
 	return out
-}
-
-func points(m pmetric.Metric) int {
-	md := pmetric.NewMetrics()
-	m.CopyTo(md.ResourceMetrics().AppendEmpty().ScopeMetrics().AppendEmpty().Metrics().AppendEmpty())
-	return md.DataPointCount()
 }
 
 func keep(m pmetric.Metric, index int) {

@@ -3,7 +3,11 @@
 
 package canon
 
-import "go.opentelemetry.io/collector/pdata/pmetric"
+import (
+	"go.opentelemetry.io/collector/pdata/pmetric"
+
+	"github.com/otelstef/stef/internal/otlpfile"
+)
 
 // MergeMetrics joins all mds, in order. It merges adjacent resources, scopes and
 // metrics of equal content, and drops containers without points.
@@ -13,7 +17,7 @@ func (o Options) MergeMetrics(mds ...pmetric.Metrics) pmetric.Metrics {
 		for _, rm := range md.ResourceMetrics().All() {
 			for _, sm := range rm.ScopeMetrics().All() {
 				for _, m := range sm.Metrics().All() {
-					if pointCount(m) > 0 {
+					if otlpfile.Points(m) > 0 {
 						g.add(rm, sm, m)
 					}
 				}
@@ -58,22 +62,6 @@ func (g *metricsMerge) add(rm pmetric.ResourceMetrics, sm pmetric.ScopeMetrics, 
 	}
 	g.m = g.sm.Metrics().AppendEmpty()
 	c.MoveTo(g.m)
-}
-
-func pointCount(m pmetric.Metric) int {
-	switch m.Type() {
-	case pmetric.MetricTypeGauge:
-		return m.Gauge().DataPoints().Len()
-	case pmetric.MetricTypeSum:
-		return m.Sum().DataPoints().Len()
-	case pmetric.MetricTypeHistogram:
-		return m.Histogram().DataPoints().Len()
-	case pmetric.MetricTypeExponentialHistogram:
-		return m.ExponentialHistogram().DataPoints().Len()
-	case pmetric.MetricTypeSummary:
-		return m.Summary().DataPoints().Len()
-	}
-	return 0
 }
 
 // appendPoints moves the points of a metric to another metric of the same type.
