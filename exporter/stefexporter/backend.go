@@ -30,6 +30,7 @@ type backend[B any] struct {
 	// nil. The argument others says whether other backends answer. Without routing, changed is nil.
 	changed func(tell func(others bool))
 
+	host    *backendHost   // with routing: has the reported status of the backend
 	sending sync.WaitGroup // with routing: counts the batches being sent
 	unhook  func() bool    // undoes the AfterFunc that ends the streams when the exporter's life ends
 
@@ -143,6 +144,9 @@ func (b *backend[B]) sendWhileUp(ctx context.Context, data B, items int) *failur
 	defer context.AfterFunc(up, func() { cancel(errBackendDown) })()
 	return b.send(ctx, data, items)
 }
+
+// answers reports whether the backend is up and, as far as is known, answers.
+func (b *backend[B]) answers() bool { return !b.down() && b.health.answered() }
 
 func (b *backend[B]) down() bool {
 	b.mu.Lock()

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/collector/component"
@@ -37,7 +38,10 @@ type balancer[B any] struct {
 	changes  sync.Mutex    // held while the addresses change
 	closed   bool          // guarded by changes
 	status   componentstatus.Status
+	allDown  bool
 }
+
+var errNothingDelivered = errors.New("no backend answers, or none accepts data: the log has the cause of each")
 
 func (x *stefExporter[B]) startBalancer(ctx context.Context, host component.Host) (*balancer[B], error) {
 	b := &balancer[B]{exporter: x, splitter: x.splitter, host: host, lookup: net.DefaultResolver.LookupHost, lost: throttle{period: logPeriod}}
@@ -150,9 +154,26 @@ func (b *balancer[B]) connect(ctx context.Context, address string) (*backend[B],
 		config.ClientConfig.Authority = strings.TrimPrefix(config.ClientConfig.Endpoint, "dns:///")
 	}
 	config.ClientConfig.Endpoint = address
-	// Hide the host's status reporter: one backend must not report the status of the exporter.
-	quiet := struct{ component.Host }{b.host}
-	return b.exporter.newBackend(ctx, quiet, &config, b.changed)
+	host := &backendHost{Host: b.host, changed: func() { b.changed(nil) }}
+	one, err := b.exporter.newBackend(ctx, host, &config, b.changed)
+	if err == nil {
+		one.host = host
+	}
+	return one, err
+}
+
+// backendHost is the host of one backend. It receives the status of the backend, which is not the
+// status of the exporter.
+type backendHost struct {
+	component.Host
+	bad     atomic.Bool // the last reported status is an error
+	changed func()
+}
+
+// Report implements componentstatus.Reporter.
+func (h *backendHost) Report(e *componentstatus.Event) {
+	h.bad.Store(e.Status() != componentstatus.StatusOK)
+	h.changed()
 }
 
 func (b *balancer[B]) list() []*backend[B] {
@@ -161,22 +182,29 @@ func (b *balancer[B]) list() []*backend[B] {
 	return b.backends
 }
 
-// changed reports a new status to the host when a first backend answers, or when no backend answers
-// any more. Then it calls tell, unless tell is nil. The argument others says whether any backend
-// answers.
+// changed reports a new status to the host when nothing can be delivered to any backend, and when
+// this ends. It logs when all backends are down. Then it calls tell, unless tell is nil. The
+// argument others says whether any backend is not down.
 func (b *balancer[B]) changed(tell func(others bool)) {
 	b.mu.Lock() // held to the end: otherwise a slow call could report an old status after a newer one
 	defer b.mu.Unlock()
-	up := len(b.backends) == 0 || slices.ContainsFunc(b.backends, func(one *backend[B]) bool { return !one.down() })
+	up, delivers := len(b.backends) == 0, len(b.backends) == 0
+	for _, one := range b.backends {
+		if !one.down() {
+			up = true
+			delivers = delivers || !one.host.bad.Load()
+		}
+	}
+	before := b.allDown
+	if b.allDown = !up; b.allDown && !before {
+		b.exporter.settings.Logger.Warn("No backend answers. Nothing can be sent at present: telemetry waits until one answers.", zap.Int("backends", len(b.backends)))
+	}
 	status, event := componentstatus.StatusOK, componentstatus.NewEvent(componentstatus.StatusOK)
-	if !up {
-		status, event = componentstatus.StatusRecoverableError, componentstatus.NewRecoverableErrorEvent(errBackendDown)
+	if !delivers {
+		status, event = componentstatus.StatusRecoverableError, componentstatus.NewRecoverableErrorEvent(errNothingDelivered)
 	}
 	if b.status != status {
 		b.status = status
-		if !up {
-			b.exporter.settings.Logger.Warn("No backend answers. Nothing can be sent at present: telemetry waits until one answers.", zap.Int("backends", len(b.backends)))
-		}
 		componentstatus.ReportStatus(b.host, event)
 	}
 	if tell != nil {

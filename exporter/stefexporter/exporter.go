@@ -210,7 +210,7 @@ func (x *stefExporter[B]) gauges() gauges {
 	if x.balancer != nil {
 		g.backends = map[string]bool{}
 		for _, one := range list {
-			g.backends[one.address] = !one.down()
+			g.backends[one.address] = one.answers()
 		}
 	}
 	for _, one := range list {

@@ -40,6 +40,7 @@ type health struct {
 	failures    int       // consecutive failed attempts to open a stream or to send a request
 	returned    time.Time // when a stream first handed back a batch since the last acknowledgement
 	undelivered bool      // the problem is that open streams hand batches back
+	silent      bool      // the peer did not answer when the problem was last noticed
 	status      componentstatus.Status
 	cause       string    // cause of the last warning and of the status
 	said        []string  // causes of all warnings about the problem
@@ -72,6 +73,13 @@ func (h *health) accepted() {
 	h.recovered("OTLP requests are accepted", h.config.otlpEndpoint())
 }
 
+// answered reports false while nothing can be delivered because the peer does not answer.
+func (h *health) answered() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return !h.silent
+}
+
 func (h *health) explain(err error) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -88,6 +96,7 @@ func (h *health) recovered(why, endpoint string) {
 
 // good reports StatusOK if the status was different. The caller must hold the lock.
 func (h *health) good(why, endpoint string) {
+	h.silent = false
 	if !h.change(componentstatus.StatusOK) {
 		return
 	}
@@ -124,6 +133,7 @@ func (h *health) handedBack(opened time.Time, err error) {
 
 // bad reports a problem, if it is new. The caller must hold the lock.
 func (h *health) bad(err error, undelivered bool) {
+	h.silent = answerOf(err) == nil
 	cause := causeOf(err)
 	lately := cause == h.cause && time.Since(h.warned) < logPeriod
 	changed := h.change(componentstatus.StatusRecoverableError)
@@ -194,7 +204,7 @@ func (h *health) known(err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	status, event := componentstatus.StatusOK, componentstatus.NewEvent(componentstatus.StatusOK)
-	h.failures, h.returned, h.undelivered, h.quiet = 0, time.Time{}, false, false
+	h.failures, h.returned, h.undelivered, h.silent, h.quiet = 0, time.Time{}, false, false, false
 	if err != nil {
 		h.failures, h.cause, h.warned = failuresUntilBad, causeOf(err), time.Now()
 		h.said = []string{h.cause}

@@ -232,7 +232,7 @@ func (x *route[B]) openFailed(err *stefgrpc.Error, retryIn time.Duration) {
 	}
 	switch {
 	case x.stef.session.Stats().Live > 0:
-	case err.Kind == stefgrpc.KindIncompatible && x.otlp == nil:
+	case err.Kind == stefgrpc.KindIncompatible && x.otlp == nil && x.unreachable == nil:
 		x.health.failedPermanently(err)
 	case withoutSTEF(err) && x.otlp != nil:
 		// The peer answers. OTLP requests will show whether it accepts data.

@@ -340,15 +340,20 @@ func TestSTEFHealth(t *testing.T) {
 	require.NoError(t, x.send("b"))
 }
 
-func TestSTEFIncompatible(t *testing.T) {
+// incompatibleRoot returns a root of spans whose schema is neither older nor newer than ours.
+func incompatibleRoot() *schema.Struct {
 	// The root has fewer fields than our root, but Envelope has more fields than our Envelope.
 	number := func(name string) *schema.Field {
 		return &schema.Field{Name: name, Type: schema.Type{Kind: schema.KindUint64}}
 	}
 	envelope := &schema.Struct{Name: "Envelope", Fields: []*schema.Field{number("A"), number("B"), number("C")}}
-	odd := &schema.Struct{Name: otelstef.SpansRootName, Root: true, Fields: []*schema.Field{
+	return &schema.Struct{Name: otelstef.SpansRootName, Root: true, Fields: []*schema.Field{
 		{Name: "Envelope", Type: schema.Type{Kind: schema.KindStruct, Name: "Envelope", Struct: envelope}},
 	}}
+}
+
+func TestSTEFIncompatible(t *testing.T) {
+	odd := incompatibleRoot()
 	f := func(protocol Protocol) (*peer, *rig) {
 		p := listen(t, &peer{root: odd}, "", true, true)
 		c := testConfig(p.addr)

@@ -1,0 +1,99 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefexporter
+
+import (
+	"maps"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/component/componentstatus"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// manySpans returns spans of many traces, so that each of a few backends gets some.
+func manySpans() []string {
+	return []string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n", "o", "p"}
+}
+
+// TestBackendsWithoutOTLP: the status says that nothing is delivered also if the backends get
+// OTLP, and the metric backend_up counts backends that do not answer requests.
+func TestBackendsWithoutOTLP(t *testing.T) {
+	t.Parallel()
+	one, two := listen(t, &peer{}, "", false, true), listen(t, &peer{}, "", false, true)
+	for _, protocol := range []Protocol{ProtocolOTLP, ProtocolAuto} {
+		c := testConfig("")
+		c.RoutingKey, c.Endpoints, c.Protocol = RoutingTraceID, []string{one.addr, two.addr}, protocol
+		c.TimeoutConfig.Timeout = 5 * time.Second
+		x := start(t, c)
+		up := func() map[string]int64 { return counted(t, x, "backend_up", "endpoint") }
+		require.NoError(t, x.send(manySpans()...))
+		require.Equal(t, componentstatus.StatusOK, x.host.last().Status())
+		require.Equal(t, map[string]int64{one.addr: 1, two.addr: 1}, up())
+
+		one.stop(t)
+		require.Eventually(t, func() bool { return x.send(manySpans()...) != nil && len(up()) == 1 }, time.Minute, time.Millisecond)
+		require.Equal(t, map[string]int64{two.addr: 1}, up())
+		require.Equal(t, componentstatus.StatusOK, x.host.last().Status(), "the other backend answers")
+
+		two.stop(t)
+		require.Eventually(t, func() bool { return x.send(manySpans()...) != nil && len(up()) == 0 }, time.Minute, time.Millisecond)
+		require.Equal(t, componentstatus.StatusRecoverableError, x.host.last().Status())
+
+		one, two = listen(t, &peer{}, one.addr, false, true), listen(t, &peer{}, two.addr, false, true)
+		require.Eventually(t, func() bool { return x.send(manySpans()...) == nil }, time.Minute, time.Millisecond)
+		require.Equal(t, componentstatus.StatusOK, x.host.last().Status())
+		require.Equal(t, map[string]int64{one.addr: 1, two.addr: 1}, up())
+	}
+}
+
+// TestBackendsDeliverNothing: the status says that nothing is delivered also if the backends
+// accept streams and no data.
+func TestBackendsDeliverNothing(t *testing.T) {
+	t.Parallel()
+	up := make(chan struct{})
+	var addrs []string
+	for range 2 {
+		p := &peer{}
+		failWith(p, func() error {
+			select {
+			case <-up:
+				return nil
+			default:
+				return status.Error(codes.Unavailable, noBackend)
+			}
+		})
+		addrs = append(addrs, listen(t, p, "", true, false).addr)
+	}
+	c := testConfig("")
+	c.RoutingKey, c.Endpoints = RoutingTraceID, addrs
+	x := start(t, c)
+	require.Eventually(t, func() bool {
+		return x.send(manySpans()...) != nil && x.host.last().Status() == componentstatus.StatusRecoverableError
+	}, time.Minute, time.Millisecond)
+	close(up)
+	require.Eventually(t, func() bool { return x.send(manySpans()...) == nil }, time.Minute, time.Millisecond)
+	require.Equal(t, componentstatus.StatusOK, x.host.last().Status())
+}
+
+// TestIncompatibleBackend: a backend with another schema accepts no streams, so it counts as down,
+// and the other backend gets its telemetry.
+func TestIncompatibleBackend(t *testing.T) {
+	t.Parallel()
+	odd, good := listen(t, &peer{root: incompatibleRoot()}, "", true, false), listen(t, &peer{}, "", true, false)
+	c := testConfig("")
+	c.RoutingKey, c.Endpoints, c.Protocol = RoutingTraceID, []string{odd.addr, good.addr}, ProtocolSTEF
+	x := start(t, c)
+	require.Eventually(t, func() bool {
+		return maps.Equal(counted(t, x, "backend_up", "endpoint"), map[string]int64{good.addr: 1})
+	}, time.Minute, time.Millisecond)
+	require.NoError(t, x.send(manySpans()...))
+	bySTEF, _ := good.got()
+	require.Equal(t, len(manySpans()), bySTEF)
+	require.Equal(t, componentstatus.StatusOK, x.host.last().Status())
+	good.stop(t)
+	require.Eventually(t, func() bool { return x.host.last().Status() == componentstatus.StatusRecoverableError }, time.Minute, time.Millisecond)
+}
