@@ -4,12 +4,16 @@
 package stefexporter
 
 import (
+	"context"
 	"maps"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/component/componentstatus"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 )
@@ -96,4 +100,23 @@ func TestIncompatibleBackend(t *testing.T) {
 	require.Equal(t, componentstatus.StatusOK, x.host.last().Status())
 	good.stop(t)
 	require.Eventually(t, func() bool { return x.host.last().Status() == componentstatus.StatusRecoverableError }, time.Minute, time.Millisecond)
+}
+
+// TestBackendThatRefusesRequests: a request that a backend refuses is not repeated immediately.
+// OTLP requires a pause before it is sent again, which retry_on_failure makes.
+func TestBackendThatRefusesRequests(t *testing.T) {
+	var asked atomic.Int64
+	p := listen(t, &peer{onRequest: func(context.Context, ptrace.Traces) (ptraceotlp.ExportResponse, error) {
+		asked.Add(1)
+		return ptraceotlp.ExportResponse{}, status.Error(codes.Unavailable, "overloaded")
+	}}, "", false, true)
+	for _, protocol := range []Protocol{ProtocolOTLP, ProtocolAuto} {
+		c := testConfig("")
+		c.RoutingKey, c.Endpoints, c.Protocol = RoutingTraceID, []string{p.addr}, protocol
+		x := start(t, c)
+		asked.Store(0)
+		require.Error(t, x.send("a"))
+		require.EqualValues(t, 1, asked.Load())
+		require.EqualValues(t, 1, counted(t, x, "failed_attempts", "code")["UNAVAILABLE"])
+	}
 }

@@ -330,10 +330,11 @@ func (b *balancer[B]) deliver(ctx context.Context, to *backend[B], up bool, part
 }
 
 // movable reports whether to retry a failed part immediately. If its stream was lost, the
-// next attempt waits until a stream is open or the backend counts as down. Refused
-// credentials are not retried while the backend is up: it would refuse them again.
+// next attempt waits until a stream is open or the backend counts as down. Failed OTLP requests and
+// refused credentials are not retried while the backend is up: nothing would delay the next request,
+// and the backend would refuse the credentials again.
 func (b *balancer[B]) movable(f *failure, from *backend[B]) bool {
-	if !f.retry || f.delay > 0 || refusesCredentials(f.code) && !from.down() {
+	if !f.retry || f.delay > 0 || (f.byOTLP || refusesCredentials(f.code)) && !from.down() {
 		return false
 	}
 	return !from.down() || slices.ContainsFunc(b.list(), func(one *backend[B]) bool { return !one.down() })

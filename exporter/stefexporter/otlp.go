@@ -84,7 +84,7 @@ func (o *otlpSender[B]) failed(ctx context.Context, err error) *failure {
 	if !onlyThis && (ctx.Err() == nil || v.code == codes.DeadlineExceeded) {
 		o.health.failing(err)
 	}
-	return &failure{verdict: v, reason: dropPermanent, err: err}
+	return &failure{verdict: v, reason: dropPermanent, err: err, byOTLP: true}
 }
 
 // accepted counts the items of a request that the peer accepted. In a partial success, the

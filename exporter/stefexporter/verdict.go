@@ -69,6 +69,7 @@ type failure struct {
 	// if they were already counted.
 	reason string
 	err    error
+	byOTLP bool // an OTLP request failed
 }
 
 // asError converts the failure for exporterhelper.
