@@ -21,6 +21,7 @@ import (
 	"github.com/johannesboyne/gofakes3"
 	"github.com/johannesboyne/gofakes3/backend/s3mem"
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/confmap"
 )
 
 const examples = "../../extension/stefencodingextension/examples"
@@ -80,9 +81,20 @@ type process struct {
 // is empty, and until the log says that the Collector is ready.
 func start(t *testing.T, binary, example, address string, env ...string) *process {
 	t.Helper()
+	return startWith(t, binary, example, "", address, env...)
+}
+
+// startWith is like start. The keys of a text in YAML replace those of the example.
+func startWith(t *testing.T, binary, example, keys, address string, env ...string) *process {
+	t.Helper()
 	p := &process{name: example, command: exec.Command(binary, "--config", filepath.Join(examples, example+".yaml"))}
 	p.command.Env = append(os.Environ(), env...)
 	p.log = filepath.Join(t.TempDir(), "log")
+	if keys != "" {
+		file := filepath.Join(t.TempDir(), "keys.yaml")
+		require.NoError(t, os.WriteFile(file, []byte(keys), 0o600))
+		p.command.Args = append(p.command.Args, "--config", file)
+	}
 	log, err := os.Create(p.log)
 	require.NoError(t, err)
 	defer log.Close()
@@ -221,6 +233,52 @@ func TestExamples(t *testing.T) {
 	}
 	for i := len(processes) - 1; i >= 0; i-- {
 		processes[i].stop(t)
+	}
+}
+
+// TestConsumerContinues sends messages to the example consumer.yaml while its backend is away for
+// longer than its exporter retries. The Kafka receiver must read the failed message again. Without
+// error_backoff, it would stop reading the partition until the Collector is restarted, also when
+// the backend is back.
+func TestConsumerContinues(t *testing.T) {
+	binary, names, backend := collectorBinary(t), map[string]string{}, freeAddress(t)
+	for _, signal := range []string{"logs", "traces", "metrics"} {
+		names[signal] = "continues-" + signal
+	}
+	kafka := "KAFKA=" + broker(t, names)
+	consumer := startWith(t, binary, "consumer", `
+exporters:
+  stef: {timeout: 200ms, stef: {flush_interval: 10ms}, retry_on_failure: {initial_interval: 100ms, max_interval: 100ms, max_elapsed_time: 500ms}}
+receivers:
+  kafka: {error_backoff: {initial_interval: 100ms, max_interval: 100ms, max_elapsed_time: 2s}}
+`, "", kafka, "TOPIC=continues", "BACKEND="+backend)
+	gateway := freeAddress(t)
+	start(t, binary, "gateway", gateway, kafka, "TOPIC=continues", "GATEWAY="+gateway)
+	from := startSenders(t, gateway)
+	from.send(t, 0, 100)
+	time.Sleep(5 * time.Second) // all retries end
+
+	to := newSinkAt(t, backend)
+	requireAll(t, to.ledgers, 100)
+	from.stop(t)
+	consumer.stop(t)
+}
+
+// TestExamplesNeverGiveUp checks that the STEF exporters of the examples wait for a backend that is
+// away. By default, they would drop batches after five minutes, even if their queue has space.
+func TestExamplesNeverGiveUp(t *testing.T) {
+	files, err := filepath.Glob(examples + "/*.yaml")
+	require.NoError(t, err)
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		retrieved, err := confmap.NewRetrievedFromYAML(text)
+		require.NoError(t, err, file)
+		conf, err := retrieved.AsConf()
+		require.NoError(t, err, file)
+		if conf.IsSet("exporters::stef") {
+			require.Equal(t, "0s", conf.Get("exporters::stef::retry_on_failure::max_elapsed_time"), file)
+		}
 	}
 }
 

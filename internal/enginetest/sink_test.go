@@ -30,7 +30,11 @@ type sink struct {
 
 func newSink(t *testing.T) *sink {
 	t.Helper()
-	address := freeAddress(t)
+	return newSinkAt(t, freeAddress(t))
+}
+
+func newSinkAt(t *testing.T, address string) *sink {
+	t.Helper()
 	s := &sink{ledgers: newLedgers(), address: address}
 
 	rf := stefreceiver.NewFactory()
