@@ -264,9 +264,10 @@ receivers:
 	consumer.stop(t)
 }
 
-// TestExamplesNeverGiveUp checks that the STEF exporters of the examples wait for a backend that is
-// away. By default, they would drop batches after five minutes, even if their queue has space.
-func TestExamplesNeverGiveUp(t *testing.T) {
+// TestExamplesKeepItems checks keys of the examples whose defaults would lose items. STEF exporters
+// would give up a batch after five minutes, even if their queue has space. A Kafka exporter would
+// acknowledge messages that only one broker has.
+func TestExamplesKeepItems(t *testing.T) {
 	files, err := filepath.Glob(examples + "/*.yaml")
 	require.NoError(t, err)
 	for _, file := range files {
@@ -278,6 +279,9 @@ func TestExamplesNeverGiveUp(t *testing.T) {
 		require.NoError(t, err, file)
 		if conf.IsSet("exporters::stef") {
 			require.Equal(t, "0s", conf.Get("exporters::stef::retry_on_failure::max_elapsed_time"), file)
+		}
+		if conf.IsSet("exporters::kafka") {
+			require.Equal(t, -1, conf.Get("exporters::kafka::producer::required_acks"), file)
 		}
 	}
 }
