@@ -353,6 +353,9 @@ func TestReadmeConfigurations(t *testing.T) {
 		if strings.Contains(text, "gomod:") {
 			continue // a manifest, which internal/docs checks
 		}
+		if strings.Contains(text, "format: proto") {
+			require.Contains(t, text, "rotation:", "the file exporter would empty its file at each start")
+		}
 		out, err := validate(text)
 		require.NoError(t, err, "%s\n%s", text, out)
 		// Validation covers every component: a misspelt key of any component is an error.
