@@ -31,6 +31,8 @@ type Handler interface {
 	// Clients send the data again after UNAVAILABLE. After INVALID_ARGUMENT and other permanent
 	// codes, a Session drops the batch with the first record that is neither acknowledged nor
 	// rejected, and sends the later batches again. Other clients may drop all unanswered records.
+	// So a handler that stores several records at once must also store and acknowledge the records that
+	// it has read before the reader returns an error.
 	// To lose only bad records, reject them, and keep the limits of the reader above what clients
 	// send (Limits.FrameBytes of package stef says how large frames can be).
 	//

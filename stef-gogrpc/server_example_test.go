@@ -109,8 +109,17 @@ const maxRows = 1000
 func (b *storage) receive(s *stefgrpc.ServerStream, r reader, row func() string) error {
 	defer r.Close()
 	var rows []string
+	var id uint64 // of the current record
+	insert := func() error {
+		if err := b.db.insert(rows); err != nil {
+			return err
+		}
+		rows = rows[:0]
+		s.AckUpTo(id)
+		return nil
+	}
 	for r.Next() {
-		id := r.Stats().Records
+		id = r.Stats().Records
 		if text := row(); text != "" {
 			rows = append(rows, text)
 		} else {
@@ -119,11 +128,14 @@ func (b *storage) receive(s *stefgrpc.ServerStream, r reader, row func() string)
 		if r.BufferedRecords() > 0 && len(rows) < maxRows {
 			continue
 		}
-		if err := b.db.insert(rows); err != nil {
+		if err := insert(); err != nil {
 			return err // UNAVAILABLE: the client sends the records again
 		}
-		rows = rows[:0]
-		s.AckUpTo(id)
+	}
+	// If a record cannot be read, rows has the records before it in its frame. Without an answer for
+	// them, a client may drop the batch of the first of them instead of that of the bad record.
+	if err := insert(); err != nil {
+		return err
 	}
 	return r.Err()
 }

@@ -17,55 +17,63 @@ import (
 	"github.com/otelstef/stef/stef-gogrpc"
 )
 
-// This handler inserts batches on several goroutines. It acknowledges the batches in any order,
-// and returns when all inserts have ended.
+// insertConcurrently is a handler that inserts batches on several goroutines. It acknowledges the
+// batches in any order, and returns when all inserts have ended.
+func (d *database) insertConcurrently(s *stefgrpc.ServerStream) error {
+	r, err := otelstef.NewMetricsReader(s, limited(s)...)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	var inserts sync.WaitGroup
+	slots := make(chan struct{}, 4) // bounds the concurrent inserts; with maxRows it bounds the memory
+	failed := make(chan error, 1)
+	var rows []string
+	first := uint64(1) // the record of rows[0]
+	insert := func() {
+		batch, from, to := rows, first, first+uint64(len(rows))-1
+		rows, first = nil, to+1
+		s.Decoded(to)
+		slots <- struct{}{}
+		inserts.Go(func() {
+			defer func() { <-slots }()
+			if err := d.insert(batch); err != nil {
+				select {
+				case failed <- err:
+				default: // the channel has an earlier error
+				}
+				s.StopReading() // Next returns false soon
+				return
+			}
+			s.Ack(from, to)
+		})
+	}
+	for r.Next() {
+		rows = append(rows, r.Record().Metric().Name()) // a copy: Next changes the record
+		if r.BufferedRecords() == 0 || len(rows) == maxRows {
+			insert()
+		}
+	}
+	if len(rows) > 0 { // the records of the frame before one that cannot be read
+		insert()
+	}
+	inserts.Wait() // the stream ends when the handler returns; Ack must not be called later
+	select {
+	case err := <-failed:
+		return err // UNAVAILABLE: the client sends the unacknowledged batches again
+	default:
+		return r.Err()
+	}
+}
+
+// A server inserts batches on several goroutines.
 func ExampleServerStream_Ack() {
 	db := &database{}
 	server, err := stefgrpc.NewServer()
 	if err != nil {
 		log.Fatal(err)
 	}
-	err = server.Handle(otelstef.MetricsCompactRoot(), stefgrpc.HandlerFunc(func(s *stefgrpc.ServerStream) error {
-		r, err := otelstef.NewMetricsReader(s, limited(s)...)
-		if err != nil {
-			return err
-		}
-		defer r.Close()
-		var inserts sync.WaitGroup
-		slots := make(chan struct{}, 4) // bounds the concurrent inserts; with maxRows it bounds the memory
-		failed := make(chan error, 1)
-		var rows []string
-		first := uint64(1) // the record of rows[0]
-		for r.Next() {
-			rows = append(rows, r.Record().Metric().Name()) // a copy: Next changes the record
-			if r.BufferedRecords() > 0 && len(rows) < maxRows {
-				continue
-			}
-			batch, from, to := rows, first, r.Stats().Records
-			rows, first = nil, to+1
-			s.Decoded(to)
-			slots <- struct{}{}
-			inserts.Go(func() {
-				defer func() { <-slots }()
-				if err := db.insert(batch); err != nil {
-					select {
-					case failed <- err:
-					default: // the channel has an earlier error
-					}
-					s.StopReading() // Next returns false soon
-					return
-				}
-				s.Ack(from, to)
-			})
-		}
-		inserts.Wait() // the stream ends when the handler returns; Ack must not be called later
-		select {
-		case err := <-failed:
-			return err // UNAVAILABLE: the client sends the unacknowledged batches again
-		default:
-			return r.Err()
-		}
-	}))
+	err = server.Handle(otelstef.MetricsCompactRoot(), stefgrpc.HandlerFunc(db.insertConcurrently))
 	if err != nil {
 		log.Fatal(err)
 	}

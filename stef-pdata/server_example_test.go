@@ -22,8 +22,42 @@ import (
 	stefpdata "github.com/otelstef/stef/stef-pdata"
 )
 
-// A server receives the logs of Collectors as pdata. It rejects records that OTLP cannot
-// express, and acknowledges all other records when they are stored.
+// receiveLogs stores the logs of a stream. It rejects records that OTLP cannot express, and
+// acknowledges all other records when they are stored.
+func receiveLogs(s *stefgrpc.ServerStream, store func(plog.Logs) error) error {
+	r, err := otelstef.NewLogsReader(s, s.ReaderOptions()...)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	d := stefpdata.NewLogsDecoder(r, stefpdata.WithMaxItems(10_000))
+	for {
+		ld, err := d.Decode()
+		var bad stefpdata.RecordErrors
+		if errors.As(err, &bad) {
+			for _, record := range bad {
+				s.Reject(record.First, record.Last) // the client must not send it again
+			}
+			err = nil
+		}
+		// If a record cannot be read, ld has the records before it. Without an answer for them, a
+		// client may drop the batch of the first of them instead of that of the bad record.
+		if ld.LogRecordCount() > 0 {
+			if err := store(ld); err != nil {
+				return err // UNAVAILABLE: the client sends the records again
+			}
+		}
+		s.AckUpTo(d.Records())
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// A server receives the logs of Collectors as pdata.
 func ExampleLogsDecoder_server() {
 	store := func(ld plog.Logs) error {
 		for _, rl := range ld.ResourceLogs().All() {
@@ -35,32 +69,7 @@ func ExampleLogsDecoder_server() {
 		}
 		return nil
 	}
-	handler := func(s *stefgrpc.ServerStream) error {
-		r, err := otelstef.NewLogsReader(s, s.ReaderOptions()...)
-		if err != nil {
-			return err
-		}
-		defer r.Close()
-		d := stefpdata.NewLogsDecoder(r, stefpdata.WithMaxItems(10_000))
-		for {
-			ld, err := d.Decode()
-			var bad stefpdata.RecordErrors
-			switch {
-			case err == io.EOF:
-				return nil
-			case errors.As(err, &bad):
-				for _, record := range bad {
-					s.Reject(record.First, record.Last) // the client must not send it again
-				}
-			case err != nil:
-				return err
-			}
-			if err := store(ld); err != nil {
-				return err // UNAVAILABLE: the client sends the records again
-			}
-			s.AckUpTo(d.Records())
-		}
-	}
+	handler := func(s *stefgrpc.ServerStream) error { return receiveLogs(s, store) }
 
 	server, err := stefgrpc.NewServer(stefgrpc.WithMaxStreams(1000))
 	if err != nil {

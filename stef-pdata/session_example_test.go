@@ -108,9 +108,7 @@ func serveLogs() (address string, stop func()) {
 		for r.Next() {
 			body, _ := r.Record().Record().Body().Text() // plain text, or a template with its parameters
 			fmt.Printf("the server has %q\n", body)
-			if r.BufferedRecords() == 0 {
-				s.AckUpTo(r.Stats().Records)
-			}
+			s.AckUpTo(r.Stats().Records)
 		}
 		return r.Err()
 	}))

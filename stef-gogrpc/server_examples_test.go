@@ -1,0 +1,80 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefgrpc_test
+
+import (
+	"context"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/otelstef/stef/stef-go/otelstef"
+	"github.com/otelstef/stef/stef-gogrpc"
+)
+
+// TestExamplesAnswerGoodRecords sends a frame with two good records and a record that no reader
+// accepts. The handlers of the examples must store and acknowledge the good records before they
+// return the error: a Session drops the first unanswered batch, which may be good.
+func TestExamplesAnswerGoodRecords(t *testing.T) {
+	stored := &storage{}
+	rows := &database{}
+	for name, example := range map[string]struct {
+		handler stefgrpc.HandlerFunc
+		db      *database
+	}{
+		"one goroutine":      {stored.metrics, &stored.db},
+		"several goroutines": {rows.insertConcurrently, rows},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := openExample(t, example.handler)
+			w, err := otelstef.NewMetricsWriter(s, s.WriterOptions()...)
+			require.NoError(t, err)
+			for _, record := range []string{"a", "b", "deep"} {
+				w.Record().EditMetric().SetName(record)
+				if record == "deep" {
+					value := w.Record().Attributes().Append("key")
+					for range 2000 {
+						list := value.SetArray()
+						list.SetLen(1)
+						value = list.At(0)
+					}
+				}
+				require.NoError(t, w.Write())
+			}
+			require.NoError(t, w.Flush())
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			defer cancel()
+			require.ErrorContains(t, s.AwaitAll(ctx), "limit")
+			require.EqualValues(t, 2, s.Acked())
+			require.Len(t, example.db.rows, 2)
+		})
+	}
+}
+
+// openExample opens a stream to a server with a handler of an example.
+func openExample(t *testing.T, handler stefgrpc.HandlerFunc) *stefgrpc.Stream {
+	t.Helper()
+	server, err := stefgrpc.NewServer()
+	require.NoError(t, err)
+	require.NoError(t, server.Handle(otelstef.MetricsCompactRoot(), handler))
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	g := grpc.NewServer()
+	server.Register(g)
+	go func() { _ = g.Serve(listener) }()
+	t.Cleanup(g.Stop)
+	conn, err := grpc.NewClient(listener.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	require.NoError(t, err)
+	t.Cleanup(func() { conn.Close() })
+	client, err := stefgrpc.NewClient(conn)
+	require.NoError(t, err)
+	s, err := client.Open(t.Context(), otelstef.MetricsCompactRoot())
+	require.NoError(t, err)
+	t.Cleanup(func() { s.Close() })
+	return s
+}
