@@ -5,6 +5,7 @@ package stefgrpc_test
 
 import (
 	"context"
+	"io"
 	"net"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/otelstef/stef/stef-go/otelstef"
+	"github.com/otelstef/stef/stef-go/rotate"
 	"github.com/otelstef/stef/stef-gogrpc"
 )
 
@@ -23,12 +25,18 @@ import (
 func TestExamplesAnswerGoodRecords(t *testing.T) {
 	stored := &storage{}
 	rows := &database{}
+	out, err := rotate.New(rotate.Options{Dir: t.TempDir(), Signal: "metrics"}, func(dst io.Writer) (*otelstef.MetricsWriter, error) {
+		return otelstef.NewMetricsWriter(dst)
+	})
+	require.NoError(t, err)
+	defer out.Close()
 	for name, example := range map[string]struct {
 		handler stefgrpc.HandlerFunc
-		db      *database
+		stored  func() int
 	}{
-		"one goroutine":      {stored.metrics, &stored.db},
-		"several goroutines": {rows.insertConcurrently, rows},
+		"one goroutine":      {stored.metrics, func() int { return len(stored.db.rows) }},
+		"several goroutines": {rows.insertConcurrently, func() int { return len(rows.rows) }},
+		"files":              {func(s *stefgrpc.ServerStream) error { return store(out, s) }, func() int { return int(out.Stats().Records) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := openExample(t, example.handler)
@@ -51,7 +59,7 @@ func TestExamplesAnswerGoodRecords(t *testing.T) {
 			defer cancel()
 			require.ErrorContains(t, s.AwaitAll(ctx), "limit")
 			require.EqualValues(t, 2, s.Acked())
-			require.Len(t, example.db.rows, 2)
+			require.Equal(t, 2, example.stored())
 		})
 	}
 }
