@@ -363,7 +363,7 @@ func (c *Config) validateQueue() error {
 	partition := c.QueueConfig.Get().Batch.Get().Partition.MetadataKeys
 	for _, key := range c.MetadataKeys {
 		if !slices.ContainsFunc(partition, func(p string) bool { return strings.EqualFold(p, key) }) {
-			return fmt.Errorf("sending_queue::batch would mix data of different %q, which metadata_keys keeps apart: "+
+			return fmt.Errorf("sending_queue::batch would mix data with different values of %q, but metadata_keys requires a stream for each value: "+
 				"add %q to sending_queue::batch::partition::metadata_keys", key, key)
 		}
 	}

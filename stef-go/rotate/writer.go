@@ -99,7 +99,7 @@ func newWriter[S Stream](options Options, start func(dst io.Writer) (S, error), 
 	begin := func(dst io.Writer) (S, error) {
 		stream, err := start(dst)
 		if v := reflect.ValueOf(stream); err == nil && (!v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil()) {
-			err = errors.New("rotate: start returned no stream")
+			err = errors.New("rotate: New: the function start returned no stream")
 		}
 		return stream, err
 	}
@@ -112,7 +112,7 @@ func newWriter[S Stream](options Options, start func(dst io.Writer) (S, error), 
 		return nil, err
 	}
 	if !header {
-		return nil, errors.New("rotate: start wrote nothing to its destination: the stream must write there")
+		return nil, errors.New("rotate: New: the function start wrote no header to dst: the stream that it returns must write to dst")
 	}
 	w := &Writer[S]{options: options, start: begin, disk: d, done: make(chan struct{}), ended: make(chan struct{})}
 	_ = w.locked(func() error {

@@ -29,7 +29,8 @@ type ReadStream struct {
 	alloc codec.Alloc
 	limit codec.DictLimit
 	dicts []interface{ Restart() }
-	// tables are the elements of dicts that report unused capacity.
+	// tables are those dictionaries of dicts that have the method Spare, which returns how much of
+	// the memory of a dictionary is unused.
 	tables []interface{ Spare() int }
 	wire   schema.WireSchema
 	flags  stef.FrameFlags
@@ -165,7 +166,7 @@ func (s *ReadStream) schemaError(err error, wire schema.WireSchema) error {
 		return fmt.Errorf("%w: the records seem to be those of %s, not of %s: read them with %sReader; or the stream is newer than the reader",
 			stef.ErrSchema, other, own, other)
 	}
-	return fmt.Errorf("%w: the stream is newer than the reader, or its records are not those of %s; a stream does not name its root", err, own)
+	return fmt.Errorf("%w: the stream is newer than the reader, or its records are not those of %s (the reader cannot know which, because a stream does not name its root)", err, own)
 }
 
 // Schema returns the wire schema of the stream: the announced schema, or the schema
