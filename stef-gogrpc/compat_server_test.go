@@ -63,8 +63,9 @@ func (s *referenceServer) hear() ([]byte, error) {
 	return m, err
 }
 
-// chunk collects a chunk. Each message of the chunk must contain only bytes and the flag, and must
-// not be larger than largest.
+// chunk collects the messages of a chunk, up to and including the message with the field
+// is_end_of_chunk. A message must have no other fields than this field and the bytes, and must not
+// be larger than largest.
 func (s *referenceServer) chunk(largest int) ([]byte, error) {
 	var chunk []byte
 	for {
@@ -368,7 +369,7 @@ func TestCompatServerForgetsTheLast(t *testing.T) {
 }
 
 // A frame that is larger than the largest message is sent in several messages. Only the last
-// message has the flag. So a server that collects messages gets whole chunks, and no message is
+// message has the field is_end_of_chunk. So a server that collects messages gets whole chunks, and no message is
 // over its limit.
 func TestCompatServerLargeFrames(t *testing.T) {
 	const largest = 1000

@@ -294,7 +294,8 @@ func playServer(t *testing.T, input []byte) {
 
 const hostileUnacked = 8 << 10
 
-// hostileServer is the gRPC side of the connection of a client.
+// hostileServer is a server and the connection to it, as a client sees them. It answers with
+// whatever the script says.
 type hostileServer struct {
 	grpc.ClientStream
 	t      *testing.T

@@ -21,7 +21,7 @@ import (
 )
 
 // jsonShapes describes how the types of a schema appear in canonical JSON.
-// Names are not generated here but copied from printed output.
+// It takes the names of JSON keys and choices from the output of package dynamic.
 type jsonShapes struct {
 	t    *testing.T
 	seen map[string]bool

@@ -127,7 +127,8 @@ func TestShutdownEnds(t *testing.T) {
 	}
 }
 
-// TestShutdownSaysWhy: the log says of each batch that a shutdown drops why no stream was open.
+// TestShutdownSaysWhy: if a shutdown drops batches because no stream is open, the log has a line
+// for each batch, with the reason why no stream could be opened.
 func TestShutdownSaysWhy(t *testing.T) {
 	core, logs := observer.New(zap.WarnLevel)
 	settings := exportertest.NewNopSettings(metadata.Type)

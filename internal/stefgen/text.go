@@ -31,8 +31,8 @@ func Renamed(name string, kind schema.Kind) string {
 	return ""
 }
 
-// printJSONOf returns the statement that prints v as JSON; on is the expression of
-// the printer.
+// printJSONOf returns a Go statement that prints a value of type t as JSON. All other arguments
+// are Go expressions: v is the value, ref is its address, and on is the printer that prints it.
 func printJSONOf(t *schema.Type, on, v, ref string) string {
 	switch {
 	case t.Kind == schema.KindEnum && len(t.Enum.Values) > 0:

@@ -175,8 +175,9 @@ func (t *tail[T]) shrank() bool {
 	return err == nil && info.Size() < t.size
 }
 
-// step finds the next message or whole frame, reads the headers, or delivers a frame. It
-// reports false if there is no whole frame.
+// step does the next one of these steps: find the next message, find the next whole frame, read
+// the headers, or deliver the records of a frame. It returns false if the file must grow before the
+// next step.
 func (f *follower[T]) step(t *tail[T]) (bool, error) {
 	if t.layout == undecided {
 		var err error

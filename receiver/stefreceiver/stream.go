@@ -219,9 +219,9 @@ func (s *stream[T]) admit() error {
 	if err := s.estimateCost(plain, coded); err != nil {
 		return err
 	}
-	// Acquire the permission to decode first: while a stream waits for it, the stream
-	// holds only received bytes. Therefore, only a few streams wait for admission at the
-	// same time.
+	// Acquire the permission to decode before admission. Only a few streams have this permission
+	// at the same time, so only these few can wait for admission. All other streams wait here, and
+	// hold only received bytes.
 	if err := s.core.decoding.acquire(s.going, &s.party.decoding, 1); err != nil {
 		return err
 	}

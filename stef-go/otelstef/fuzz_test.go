@@ -33,8 +33,8 @@ func fuzzReader(f *testing.F, root *steftest.Root, published stef.WriterOption) 
 	f.Fuzz(func(t *testing.T, stream []byte) { readBothWays(t, root, stream) })
 }
 
-// readBothWays reads a stream that may be damaged with the generated reader and with
-// package dynamic, and compares the results.
+// readBothWays reads a stream twice, with the generated reader and with package dynamic, and
+// compares the results. The stream may be damaged.
 func readBothWays(t *testing.T, root *steftest.Root, stream []byte) {
 	t.Helper()
 	generated, err := readGenerated(root, stream)

@@ -86,7 +86,8 @@ func sameLogRecords(tb testing.TB, want, got []byte) {
 	}
 }
 
-// logRecords returns the records of a stream with observed times in their plain form.
+// logRecords returns the records of a stream. It sets ObservedTime of records that have
+// ObservedDelta, which says the same as a difference from Time.
 func logRecords(tb testing.TB, stream []byte) (records []*otelstef.Logs) {
 	tb.Helper()
 	r, err := otelstef.NewLogsReader(bytes.NewReader(stream))

@@ -30,7 +30,7 @@ type Machine struct {
 	turn     uint64
 	closing  bool
 	forced   bool
-	asleep   int    // slots that wait for a batch before they open a stream again
+	asleep   int    // slots (see Stream.Slot) that wait for a batch before they open a stream again
 	dormant  bool   // one of these slots was not told to open a stream
 	refused  *Fault // why batches do not wait while no stream is live; nil: they wait
 	empty    int    // consecutive streams that the peer refused before they had records
@@ -193,8 +193,8 @@ func (m *Machine) Force(now time.Time, out *Decisions) []*Stream {
 	return streams
 }
 
-// Sleep reports whether a slot may wait for the decision Open before it opens a
-// stream again, because there is nothing to send.
+// Sleep is for a slot (see Stream.Slot) whose stream has ended. It returns true if no batch waits.
+// Then the slot opens its next stream only after the machine returns a Decision of the kind Open.
 func (m *Machine) Sleep() bool {
 	if m.queue.len > 0 {
 		return false
@@ -204,7 +204,8 @@ func (m *Machine) Sleep() bool {
 	return true
 }
 
-// Wake notes that a slot does not wait any more, after the decision Open or for another reason.
+// Wake notes that a slot for which Sleep returned true does not wait any more: for example,
+// because of a Decision of the kind Open.
 func (m *Machine) Wake() {
 	m.asleep--
 	m.dormant = m.dormant && m.asleep > 0

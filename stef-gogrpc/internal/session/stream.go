@@ -66,12 +66,13 @@ type Stream struct {
 	sentTo  uint64 // once ended: the last id of which at least a part may have been sent
 }
 
-// NewStream returns a stream that will be opened in a slot.
+// NewStream returns a stream that will be opened in a slot (see Slot).
 func NewStream(owner any, slot int, answers Answers) *Stream {
 	return &Stream{Owner: owner, slot: slot, answers: answers}
 }
 
-// Slot returns the number of the slot of the stream, from 0.
+// Slot returns the number of the slot of the stream, from 0. A session has as many slots as
+// Config.Streams. A slot keeps one stream open, and replaces the stream when it ends.
 func (s *Stream) Slot() int { return s.slot }
 
 // Last returns the id of the last record encoded. Only the encoding goroutine may

@@ -40,11 +40,11 @@ type Pair struct {
 	Bits   uint64                // the value, if it is a scalar other than text
 }
 
-// pairSlot is a cached pair: two words (see codec.Words) and the length of each text, and the
-// result. It fills a cache line.
+// pairSlot is a cached pair: for key and value, the length and two words (numbers of 8 bytes of
+// the text, see codec.Words), and then the result of the lookup. It fills a cache line.
 type pairSlot struct {
 	key0, key1, value0, value1 uint64
-	lengths                    uint64
+	lengths                    uint64 // of the key in the high 32 bits, of the value in the low ones
 	key, value                 stef.TextRef
 	number                     uint64 // counted from 1
 }
@@ -55,7 +55,8 @@ const (
 	// pairGrowth is the number of bits by which the size of a cache grows when half of it is
 	// used.
 	pairGrowth = 3
-	// lengths&longLengths is not 0 if a text may be too long to be compared by its words alone.
+	// lengths&longLengths is not 0 if the key or the value has codec.ShortText bytes or more. Then the
+	// texts must be compared, too: their two words (see pairSlot) may not contain all bytes.
 	longLengths = ^uint64((codec.ShortText-1)<<32 | codec.ShortText - 1)
 	// maxValue is the length of the longest value to look up. Longer values rarely
 	// recur.

@@ -44,8 +44,8 @@ func someText(rnd *rand.Rand) string {
 	return string(b)
 }
 
-// Pairs have the references of the dictionaries, regardless of additions and
-// restarts, and each key has its own number.
+// Resolve returns the same references as lookups in the dictionaries, also after texts were added
+// to the dictionaries and after the dictionaries were restarted. Each key has its own number.
 func TestPairCache(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(8, 8))
 	keys, values := newDictionary(), newDictionary()

@@ -372,8 +372,9 @@ const (
 	saysPlain = "first record does not look like a TLS handshake"
 )
 
-// recordingEnded reports whether the endpoint is stef record and accepts no more batches. Other
-// senders may try again, because the next recording may begin at the same address.
+// recordingEnded reports whether the error is the answer of the command stef record after the end
+// of its recording. stef replay then ends. Senders such as Collectors may try again, because the
+// next recording may begin at the same address.
 func recordingEnded(err error) bool { return strings.Contains(err.Error(), recordingOver) }
 
 // wrongPort reports whether another program or protocol listens at the endpoint.

@@ -529,9 +529,10 @@ type Schema uint8
 
 // The schemas.
 const (
-	// Compact is the full schema in the compact form. It is the default.
+	// Compact is the full schema with the fields of the compact form, which hold times, values and
+	// ids as differences from predictions (see package otelstef). It is the default.
 	Compact Schema = iota
-	// Full is the full schema without the compact form.
+	// Full is the full schema without these fields.
 	Full
 	// Reference is the published schema, which the reference implementation reads.
 	Reference
