@@ -70,10 +70,11 @@ type SessionConfig struct {
 	// AckTimeout is how long a stream with unanswered batches may wait for an
 	// acknowledgement. The time counts from the last acknowledgement or from the encoding
 	// of the oldest unanswered batch, whichever is later. After this time, the stream is
-	// replaced and its batches are returned. The stream of a slow destination that makes
-	// progress is not replaced; the context of Send bounds how long a batch waits for its
-	// answer. AckTimeout also bounds how long a Send may continue after its context has ended.
-	// The default is 15 s.
+	// replaced and its batches are returned. If a caller gives up after most of this time without an
+	// acknowledgement, the stream is replaced at once, so that no further batches are sent on it.
+	// The stream of a slow destination that makes progress is not replaced; the context of Send
+	// bounds how long a batch waits for its answer. AckTimeout also bounds how long a Send may
+	// continue after its context has ended. The default is 15 s.
 	AckTimeout time.Duration
 	// DrainTimeout bounds Shutdown if its context has no deadline. It also bounds the time
 	// until a draining stream without unanswered batches ends. This time counts from the start

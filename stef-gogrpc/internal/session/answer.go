@@ -194,7 +194,7 @@ func (m *Machine) Ended(s *Stream, end Over, now time.Time, out *Decisions) {
 		// sent, or if this record is of a batch that could not be encoded.
 		s.blamed = h
 	}
-	if drained && (cause.Class == Unavailable || cause.Class == AckTimeout || cause.Class == Canceled) {
+	if drained && s.reason != CloseAckTimeout && (cause.Class == Unavailable || cause.Class == AckTimeout || cause.Class == Canceled) {
 		s.inOrder = true
 	}
 	m.settleOwed(s, now, out)

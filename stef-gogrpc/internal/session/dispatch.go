@@ -188,6 +188,16 @@ func (m *Machine) withdraw(s *Stream, now time.Time, out *Decisions) {
 	out.add(Decision{Kind: WakeWatcher, Stream: s})
 }
 
+// replaceStuck replaces the stream of a batch whose caller has given up, if AckTimeout will soon end the
+// stream: later batches would be sent on it and, after its end, sent again.
+func (m *Machine) replaceStuck(b *Batch, now time.Time, out *Decisions) {
+	s := b.stream
+	if s.state == Live && !s.answered.After(b.since) && now.Sub(b.since) >= m.config.AckTimeout*3/4 {
+		m.retire(s, CloseAckTimeout, now, out)
+		m.replace(s, out)
+	}
+}
+
 // replace requests a new stream in place of s. It does this only once for each stream.
 func (m *Machine) replace(s *Stream, out *Decisions) {
 	if !s.replaced {

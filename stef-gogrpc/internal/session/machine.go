@@ -112,6 +112,7 @@ func (m *Machine) GiveUp(b *Batch, now time.Time, out *Decisions) {
 		m.handBack(b, gaveUp, out)
 	case b.place == inPending:
 		m.returnBatch(b, b.stream, gaveUp, true, now, out)
+		m.replaceStuck(b, now, out)
 	default:
 		b.gaveUp = true
 		out.add(Decision{Kind: WakeWatcher, Stream: b.stream})
