@@ -5,6 +5,7 @@ package dynamic
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -17,7 +18,7 @@ import (
 const MaxWindowBytes = 8 << 20
 
 // maxCarry limits the compressed bytes of a frame after its last content, such as an
-// empty block or the end of a zstd frame.
+// empty block or the end of a zstd frame. Skippable frames do not count.
 const maxCarry = 1 << 10
 
 // inflater decompresses the frames of a stream. One zstd stream continues from frame to
@@ -96,16 +97,42 @@ func (z *inflater) frame(src io.Reader, f Frame, restart bool) ([]byte, error) {
 	if err != nil {
 		return nil, z.kind(err)
 	}
-	if z.in.left > maxCarry {
-		return nil, fault(ErrCorrupt, "%d compressed bytes follow the content of the frame", z.in.left)
-	}
 	z.in.carry, err = readExactly(src, z.in.carry, z.in.left, frameContent)
 	z.in.left = 0
+	if n := len(z.in.carry); err == nil && n > maxCarry {
+		if z.in.dropSkippable(); len(z.in.carry) > maxCarry {
+			return nil, fault(ErrCorrupt, "%d compressed bytes follow the content of the frame", n)
+		}
+	}
 	if err == nil && restart && z.in.checksumLeft() {
 		z.ended = true
 		err = z.finish()
 	}
 	return content, err
+}
+
+// dropSkippable removes the skippable frames at the end of the carry. The first of them must begin
+// in the first maxCarry bytes.
+func (c *compressed) dropSkippable() {
+	const magic, head = "\x2a\x4d\x18", 8 // the byte before magic is 0x50 to 0x5f
+	begins := func(b []byte) bool { return len(b) >= head && b[0]>>4 == 5 && string(b[1:4]) == magic }
+	for start := range maxCarry {
+		rest := c.carry[start:]
+		if !begins(rest) {
+			continue
+		}
+		for begins(rest) {
+			size := uint64(binary.LittleEndian.Uint32(rest[4:]))
+			if size > uint64(len(rest)-head) {
+				return
+			}
+			rest = rest[head+size:]
+		}
+		if len(rest) == 0 {
+			c.carry = bytes.Clone(c.carry[:start]) // releases the skippable frames
+		}
+		return
+	}
 }
 
 // checksumLeft reports whether the carry, the compressed bytes after the content, is

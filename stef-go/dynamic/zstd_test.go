@@ -86,6 +86,30 @@ func TestZstdEndedFrames(t *testing.T) {
 	}
 }
 
+// TestZstdSkippable reads skippable frames of any size before and after a zstd frame. If the last
+// of them is cut off, the stream is corrupt.
+func TestZstdSkippable(t *testing.T) {
+	c := newZstdCase(t)
+	enc := encoder(t)
+	skip := func(size int) []byte {
+		return append(binary.LittleEndian.AppendUint32([]byte{0x5f, 0x2a, 0x4d, 0x18}, uint32(size)), make([]byte, size)...)
+	}
+	many := append(append(skip(5000), skip(0)...), skip(3000)...)
+	for _, flags := range []dynamic.FrameFlags{0, dynamic.RestartCompression} {
+		for _, after := range [][]byte{skip(0), skip(30), skip(2000), many, many[:len(many)-1]} {
+			stream := c.build(func(i int, content []byte) (dynamic.FrameFlags, int, []byte) {
+				return flags, len(content), append(enc.EncodeAll(content, skip(i)), after...)
+			})
+			if len(after) != len(many)-1 {
+				requireRecords(t, c.root, c.recs, read(t, c.root, stream))
+				continue
+			}
+			_, err := dynamic.NewReader(bytes.NewReader(stream), c.root)
+			require.ErrorIs(t, err, dynamic.ErrCorrupt)
+		}
+	}
+}
+
 func TestZstdSizes(t *testing.T) {
 	c := newZstdCase(t)
 	enc := encoder(t)

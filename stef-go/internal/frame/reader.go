@@ -397,9 +397,11 @@ func (r *Reader) decode(d io.Reader, size int) error {
 		}
 	}
 	r.payload = p
-	if left := len(r.input.pending); left > maxZstdTail {
-		return fmt.Errorf("%w: %d compressed bytes follow the content of the frame", stef.ErrCorrupt, left)
+	end, ok := zstdEnd(r.input.pending)
+	if !ok {
+		return fmt.Errorf("%w: %d compressed bytes follow the content of the frame", stef.ErrCorrupt, len(r.input.pending))
 	}
+	r.input.pending = end
 	return nil
 }
 
@@ -502,7 +504,7 @@ func (r *Reader) Close() {
 }
 
 // maxZstdTail is the maximum number of compressed bytes of a frame after its last
-// plain byte: an empty last block and a checksum.
+// plain byte, without skippable frames: an empty last block and a checksum.
 const maxZstdTail = 16
 
 // steady fails if a source repeatedly returns neither bytes nor an error, so that no

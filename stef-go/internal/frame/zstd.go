@@ -5,6 +5,7 @@ package frame
 
 import (
 	"bytes"
+	"encoding/binary"
 	"io"
 	"sync"
 
@@ -118,6 +119,36 @@ func (d *zstdDecoder) need(data []byte, first bool, limit int) {
 
 // zstdMagic begins each zstd frame. RFC 8878, section 3.1.1.
 var zstdMagic = []byte{0x28, 0xb5, 0x2f, 0xfd}
+
+// zstdEnd returns the compressed bytes after the content of a frame, without the skippable frames
+// at their end, which can be large. ok is false if more than maxZstdTail bytes are left. The
+// number at the start of a skippable frame cannot begin a block: the block would be too large.
+//
+// RFC 8878, section 3.1.2.
+func zstdEnd(b []byte) (end []byte, ok bool) {
+	if len(b) <= maxZstdTail {
+		return b, true
+	}
+	for n := range maxZstdTail + 1 {
+		if skippable(b[n:]) {
+			return b[:n], true
+		}
+	}
+	return b, false
+}
+
+// skippable reports whether b consists of complete skippable frames of zstd.
+func skippable(b []byte) bool {
+	const magic, head = 0x184d2a50, 8
+	for len(b) >= head {
+		size := uint64(binary.LittleEndian.Uint32(b[4:]))
+		if binary.LittleEndian.Uint32(b)&^0xf != magic || size > uint64(len(b)-head) {
+			return false
+		}
+		b = b[head+size:]
+	}
+	return len(b) == 0
+}
 
 // decoder returns a pooled or new decoder that reads a new zstd stream from r.
 func (s decoderSetting) decoder(r io.Reader) (*zstdDecoder, error) {

@@ -5,6 +5,7 @@ package frame_test
 
 import (
 	"bytes"
+	"encoding/binary"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -105,6 +106,45 @@ func TestZstdNextFrameWithoutRestart(t *testing.T) {
 			parts, err := read(join(unhex(t, zstdHead), c.complete(0, "\x00\x00"), first(c, 2, "first"), first(c, 0, "second"), first(c, 2, "third"), first(c, 0, "fourth")))
 			require.NoError(t, err, "checksum %t", checksum)
 			require.Equal(t, []part{{2, "first"}, {0, "second"}, {2, "third"}, {0, "fourth"}}, parts)
+		}
+	}
+}
+
+// TestZstdSkippable: skippable frames of any size may stand wherever a zstd frame may begin, also
+// at the end of a STEF frame, where they can be larger than the content.
+func TestZstdSkippable(t *testing.T) {
+	skip := func(size int) []byte {
+		return append(binary.LittleEndian.AppendUint32([]byte{0x5a, 0x2a, 0x4d, 0x18}, uint32(size)), make([]byte, size)...)
+	}
+	for _, checksum := range []bool{false, true} {
+		c := newCoder(t, zstd.WithEncoderCRC(checksum))
+		for _, sizes := range [][]int{{0}, {8}, {9}, {30}, {0, 0, 0}, {5000, 1, 0}} {
+			var frames []byte
+			for _, n := range sizes {
+				frames = append(frames, skip(n)...)
+			}
+			with := func(whole []byte, size int, before, after []byte) []byte {
+				flags, coded := whole[0], whole[len(codedFrame(0, size, nil)):]
+				return codedFrame(flags, size, join(before, coded, after))
+			}
+			stream := join(unhex(t, zstdHead), with(c.complete(0, "\x00\x00"), 2, frames, frames))
+			want := []part{{0, "first"}, {0, "second"}, {2, "third"}, {2, "fourth"}}
+			for i, p := range want {
+				whole := c.complete(byte(p.flags), p.content)
+				if i%2 == 1 {
+					whole = c.flushedAndComplete(byte(p.flags), p.content)
+				}
+				stream = append(stream, with(whole, len(p.content), nil, frames)...)
+			}
+			parts, err := read(stream)
+			require.NoError(t, err, "checksum %t, sizes %v", checksum, sizes)
+			require.Equal(t, want, parts)
+
+			stream[len(stream)-1-sizes[len(sizes)-1]]++ // the last skippable frame is longer than the rest
+			if sizes[0] > 8 {
+				_, err = read(stream)
+				require.ErrorIs(t, err, stef.ErrCorrupt)
+			}
 		}
 	}
 }
