@@ -34,9 +34,7 @@ func ExampleReceiveLimit() {
 		}
 		defer r.Close()
 		for r.Next() {
-			if r.BufferedRecords() == 0 {
-				s.AckUpTo(r.Stats().Records)
-			}
+			s.AckUpTo(r.Stats().Records)
 		}
 		return r.Err()
 	}))
@@ -46,6 +44,7 @@ func ExampleReceiveLimit() {
 	g := grpc.NewServer(
 		grpc.Creds(limit.Credentials(nil)), // with TLS: limit.Credentials(credentials.NewTLS(config))
 		grpc.MaxRecvMsgSize(16<<20),        // the limit is 16 times the largest message
+		fromCollectors(),
 	)
 	server.Register(g)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -46,7 +46,7 @@ func ExampleServer_token() {
 		log.Fatal(err)
 	}
 	// In production, add grpc.Creds: without TLS anybody on the network can read the token.
-	g := grpc.NewServer(grpc.StreamInterceptor(checkToken("secret")))
+	g := grpc.NewServer(grpc.StreamInterceptor(checkToken("secret")), fromCollectors())
 	server.Register(g)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

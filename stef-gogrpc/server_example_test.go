@@ -13,6 +13,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/keepalive"
 
 	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/otelstef"
@@ -87,6 +88,13 @@ func (b *storage) logs(s *stefgrpc.ServerStream) error {
 // stefpdata writes records of up to 32 MiB, if item, resource, scope and metric all have the
 // maximum size. If a server refuses a frame, the first batch of the frame is lost.
 const largestFrame = 36 << 20
+
+// fromCollectors lets Collectors keep their connections: their exporters send a keepalive every 30 s
+// while a stream is open. By default, gRPC takes intervals below five minutes for an abuse, and closes
+// the connection of an idle stream after some 90 s.
+func fromCollectors() grpc.ServerOption {
+	return grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 10 * time.Second, PermitWithoutStream: true})
+}
 
 // limited returns the options of a reader that uses less memory for a frame than the default of
 // 64 MiB.
@@ -163,7 +171,7 @@ func ExampleServer() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	g := grpc.NewServer()
+	g := grpc.NewServer(fromCollectors())
 	server.Register(g)
 	go func() { _ = g.Serve(listener) }()
 

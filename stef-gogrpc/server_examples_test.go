@@ -12,7 +12,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/keepalive"
 
 	"github.com/otelstef/stef/stef-go/otelstef"
 	"github.com/otelstef/stef/stef-go/rotate"
@@ -85,4 +87,28 @@ func openExample(t *testing.T, handler stefgrpc.HandlerFunc) *stefgrpc.Stream {
 	require.NoError(t, err)
 	t.Cleanup(func() { s.Close() })
 	return s
+}
+
+// TestExamplesAllowKeepalives connects like the exporter of a Collector whose stream is idle, but
+// with a keepalive every 10 s, the shortest interval of gRPC clients in Go.
+func TestExamplesAllowKeepalives(t *testing.T) {
+	if !long() {
+		t.Skip("takes 45 s: set STEF_LONG=1")
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	g := grpc.NewServer(fromCollectors())
+	go func() { _ = g.Serve(listener) }()
+	defer g.Stop()
+	conn, err := grpc.NewClient(listener.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 10 * time.Second, PermitWithoutStream: true}))
+	require.NoError(t, err)
+	defer conn.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 45*time.Second)
+	defer cancel()
+	conn.Connect()
+	for state := conn.GetState(); state != connectivity.Ready; state = conn.GetState() {
+		require.True(t, conn.WaitForStateChange(ctx, state))
+	}
+	require.False(t, conn.WaitForStateChange(ctx, connectivity.Ready), "the connection was closed")
 }

@@ -83,7 +83,7 @@ func ExampleServer_files() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	g := grpc.NewServer()
+	g := grpc.NewServer(fromCollectors())
 	server.Register(g)
 	go func() { _ = g.Serve(listener) }()
 

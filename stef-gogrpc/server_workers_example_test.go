@@ -81,7 +81,7 @@ func ExampleServerStream_Ack() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	g := grpc.NewServer()
+	g := grpc.NewServer(fromCollectors())
 	server.Register(g)
 	go func() { _ = g.Serve(listener) }()
 

@@ -15,6 +15,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/plog"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/keepalive"
 
 	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/otelstef"
@@ -82,7 +83,9 @@ func ExampleLogsDecoder_server() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	g := grpc.NewServer()
+	// Exporters of Collectors send a keepalive every 30 s. By default, gRPC takes intervals below five
+	// minutes for an abuse, and closes the connection of an idle stream.
+	g := grpc.NewServer(grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 10 * time.Second, PermitWithoutStream: true}))
 	server.Register(g)
 	go func() { _ = g.Serve(listener) }()
 	defer g.Stop()

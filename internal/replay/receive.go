@@ -7,11 +7,13 @@ import (
 	"context"
 	"errors"
 	"io"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/encoding"
 	"google.golang.org/grpc/encoding/proto"
+	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/status"
 
@@ -28,7 +30,11 @@ type Sink func(otlpfile.Batch) error
 
 // Options are the options that a gRPC server needs for Register.
 func Options() []grpc.ServerOption {
-	return []grpc.ServerOption{grpc.ForceServerCodecV2(codec{encoding.GetCodecV2(proto.Name)}), grpc.MaxRecvMsgSize(64 << 20)}
+	// Exporters send a keepalive every 30 s while a stream is open. By default, gRPC takes intervals below
+	// five minutes for an abuse, and closes the connection of an idle stream after some 90 s.
+	policy := keepalive.EnforcementPolicy{MinTime: 10 * time.Second, PermitWithoutStream: true}
+	return []grpc.ServerOption{grpc.ForceServerCodecV2(codec{encoding.GetCodecV2(proto.Name)}), grpc.MaxRecvMsgSize(64 << 20),
+		grpc.KeepaliveEnforcementPolicy(policy)}
 }
 
 // Register makes a gRPC server receive STEF streams and OTLP requests of all
