@@ -61,7 +61,7 @@ func checkTarget(conn grpc.ClientConnInterface) error {
 	if address, _, _ = strings.Cut(address, "/"); address == "" {
 		return fmt.Errorf("stefgrpc: NewClient: the target %q has a scheme that gRPC does not know: import the package of its resolver", target)
 	}
-	return fmt.Errorf("stefgrpc: NewClient: the target %q has a scheme that gRPC does not know: use %q; the credentials of the connection decide about TLS", target, address)
+	return fmt.Errorf("stefgrpc: NewClient: the target %q has a scheme that gRPC does not know: use %q, and select TLS by the credentials of the connection, not by the scheme", target, address)
 }
 
 // Open opens a stream of records of root and waits until the server has named the

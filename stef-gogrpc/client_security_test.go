@@ -190,7 +190,7 @@ func TestClientTarget(t *testing.T) {
 			require.EqualError(t, err, "stefgrpc: NewClient: the target \""+target+"\" has a scheme that gRPC does not know: import the package of its resolver")
 			return
 		}
-		require.EqualError(t, err, "stefgrpc: NewClient: the target \""+target+"\" has a scheme that gRPC does not know: use \""+want+"\"; the credentials of the connection decide about TLS")
+		require.EqualError(t, err, "stefgrpc: NewClient: the target \""+target+"\" has a scheme that gRPC does not know: use \""+want+"\", and select TLS by the credentials of the connection, not by the scheme")
 	}
 	f("localhost:4320", "http://localhost:4320")
 	f("localhost:4320", "https://localhost:4320/v1/metrics")

@@ -372,6 +372,6 @@ func TestRoutingMistakes(t *testing.T) {
 	f("resolve_interval is 1ms", func(c *Config) { c.ResolveInterval = time.Millisecond })
 	f(`endpoints has "a:4320", which is empty or repeated`, func(c *Config) { c.Endpoints = []string{"a:4320", "a:4320"} })
 	f("set the port to a number", func(c *Config) { c.Endpoints = []string{"a:99999"} })
-	f("set it to host:port; the backends are the addresses of host", func(c *Config) { c.Endpoints, c.ClientConfig.Endpoint = nil, "unix:///x" })
+	f("set it to host:port, because the backends are the addresses of host", func(c *Config) { c.Endpoints, c.ClientConfig.Endpoint = nil, "unix:///x" })
 	f("endpoint is missing", func(c *Config) { c.Endpoints = nil })
 }

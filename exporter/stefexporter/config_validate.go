@@ -214,7 +214,7 @@ func (c *Config) validateRouting() error {
 	if len(c.Endpoints) == 0 {
 		name := strings.TrimPrefix(c.ClientConfig.Endpoint, "dns:///")
 		if _, _, err := net.SplitHostPort(name); err != nil || strings.Contains(name, "/") {
-			return fmt.Errorf("endpoint is %q: with routing_key, set it to host:port; the backends are the addresses of host", c.ClientConfig.Endpoint)
+			return fmt.Errorf("endpoint is %q: with routing_key, set it to host:port, because the backends are the addresses of host", c.ClientConfig.Endpoint)
 		}
 	}
 	var errs []error

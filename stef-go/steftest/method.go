@@ -80,7 +80,7 @@ func method(v reflect.Value, name string) reflect.Value {
 		i = methodIndex(v, other)
 	}
 	if i < 0 {
-		panic(fmt.Sprintf("steftest: %s has no method %s; it was not generated from this schema", v.Type(), name))
+		panic(fmt.Sprintf("steftest: %s has no method %s, so it was not generated from this schema", v.Type(), name))
 	}
 	return v.Method(i)
 }

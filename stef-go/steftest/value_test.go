@@ -82,7 +82,7 @@ func TestSet(t *testing.T) {
 }
 
 func TestWrongRecord(t *testing.T) {
-	require.PanicsWithValue(t, "steftest: *otelstef.Metrics has no method Record; it was not generated from this schema", func() {
+	require.PanicsWithValue(t, "steftest: *otelstef.Metrics has no method Record, so it was not generated from this schema", func() {
 		steftest.Value(otelstef.NewMetrics(), load(t, "stef-spec", "otel.stef").Root("Logs"), nil)
 	})
 	require.Panics(t, func() {

@@ -139,7 +139,7 @@ func TestRepairChecksumOfAll(t *testing.T) {
 	require.NoError(t, os.WriteFile(in, endedOnce(t), 0o666))
 	code, _, stderr := run(nil, "repair", "--root", "metrics", in, out)
 	require.Equal(t, cli.ExitData, code, stderr)
-	require.Contains(t, stderr, "CRC check failed; the damage is in an earlier frame; repair cannot tell in which one, and writes nothing\n")
+	require.Contains(t, stderr, "CRC check failed; the damage is in an earlier frame, but repair cannot tell in which one, so it writes nothing\n")
 	require.NoFileExists(t, out)
 }
 

@@ -170,8 +170,8 @@ func TestOwnSchemaMessages(t *testing.T) {
 		}
 		code, _, stderr = run(orders(t, dynamic.WithSchemaHeader()), args...)
 		require.Equal(t, cli.ExitUsage, code)
-		require.Equal(t, "stef "+command+": standard input: several roots fit: the stream announces the schema of Order, which is also an older one of Return: "+
-			"say --root Order, if it does not hold records of Return\n", stderr)
+		require.Equal(t, "stef "+command+": standard input: several roots fit: the stream announces the schema of Order, which is also an older schema of Return: "+
+			"pass --root Order, unless the stream holds records of Return\n", stderr)
 	}
 	mustRun(t, orders(t, dynamic.WithSchemaHeader()), "cat", "--schema", longer, "--root", "Order", "-")
 }

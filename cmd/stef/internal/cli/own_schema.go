@@ -226,7 +226,7 @@ func (s *opened) otherRoots() string {
 		}
 	}
 	if s.root == nil && len(exact) == 1 && len(older) > 0 {
-		return fmt.Sprintf("several roots fit: the stream announces the schema of %s, which is also an older one of %s: say --root %s, if it does not hold records of %s",
+		return fmt.Sprintf("several roots fit: the stream announces the schema of %s, which is also an older schema of %s: pass --root %s, unless the stream holds records of %s",
 			exact[0], strings.Join(older, ", "), exact[0], strings.Join(older, " or "))
 	}
 	fitting := exact

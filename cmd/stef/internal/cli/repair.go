@@ -97,7 +97,7 @@ func repair(env *Env, o *opener, inName, outName string, force bool) error {
 		return fmt.Errorf("%w; as no frame can be read, repair writes nothing", in.blame(whole.Damage))
 	}
 	if whole.Damage != nil && whole.Lost == 0 && !whole.Unended && !whole.Broken {
-		return in.blame(fmt.Errorf("%w; the damage is in an earlier frame; repair cannot tell in which one, and writes nothing", whole.Damage))
+		return in.blame(fmt.Errorf("%w; the damage is in an earlier frame, but repair cannot tell in which one, so it writes nothing", whole.Damage))
 	}
 	if err := out.Commit(); err != nil {
 		return err

@@ -290,7 +290,7 @@ func (c *replayer) sendError(err error, names []string, sent replay.Counts) erro
 		if bad.Delivered {
 			others = "; the other items of the batch arrived"
 		}
-		return &file.ContentError{Name: names[at.Source], Err: fmt.Errorf("batch %d: %w%s; the replay ends here; stef convert --skip omits such items", at.Batch, bad.Err, others)}
+		return &file.ContentError{Name: names[at.Source], Err: fmt.Errorf("batch %d: %w%s; the replay ends here: use stef convert --skip to omit such items", at.Batch, bad.Err, others)}
 	}
 	err = c.plainly(err)
 	switch {

@@ -472,7 +472,7 @@ func TestReplayUnencodable(t *testing.T) {
 	code, _, stderr := run(nil, "replay", "--rate", "max", "--protocol", "stef", "--endpoint", address, in)
 	require.Equal(t, cli.ExitData, code, stderr)
 	require.True(t, strings.HasPrefix(stderr, "stef replay: "+in+": batch 1: 1 item was not written"), stderr)
-	require.True(t, strings.HasSuffix(stderr, "; the other items of the batch arrived; the replay ends here; stef convert --skip omits such items\n"), stderr)
+	require.True(t, strings.HasSuffix(stderr, "; the other items of the batch arrived; the replay ends here: use stef convert --skip to omit such items\n"), stderr)
 	require.True(t, interrupt.Deliver())
 	_, recorded := wait()
 	require.Contains(t, recorded, "1 span\n")
