@@ -13,8 +13,9 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// formFile is the schema file of -form. It is a complete schema: it repeats the multimaps
-// and enums of the main schema that its fields use.
+// formFile is the schema file of -form: a form, which adds fields to structs of the main schema that
+// programs do not use (see stefgen.Options.Form). The file is a complete schema: it repeats the
+// multimaps and enums of the main schema that its fields use.
 type formFile struct {
 	path   string
 	src    []byte

@@ -57,7 +57,7 @@ type route[B any] struct {
 	timer   *time.Timer   // makes the next attempt to open streams; nil if none is planned
 	silence *time.Timer   // fires when the log should say that the peer does not answer
 	attempt chan struct{} // closed after the next attempt to open a stream
-	since   []time.Time   // when the last stream of each slot was opened
+	since   []time.Time   // for each slot, from 0 to num_streams-1: when its last stream was opened
 
 	soon    bool          // the peer refused, and is tried again after pause
 	early   bool          // timer was set by a change of a connection

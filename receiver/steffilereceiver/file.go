@@ -227,7 +227,8 @@ func judge(err error) error {
 	return err
 }
 
-// frame delivers the records of a frame that follow the place of the file.
+// frame delivers the records of a frame, except those before the place of the file, which were
+// delivered earlier.
 func (f *follower[T]) frame(t *tail[T]) (bool, error) {
 	// Compute the checksums now: the file may be overwritten while the pipeline refuses the batch. Then
 	// the checksums must not describe the new content.

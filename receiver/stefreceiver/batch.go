@@ -18,7 +18,7 @@ type batch[T any] struct {
 	from, to uint64             // the ids of its records
 	bad      []stefgrpc.IDRange // records that data does not contain, in order
 	weight   int64              // admitted bytes, released when the batch is settled
-	lane     bool               // the batch holds a lane, released when the batch is settled
+	lane     bool               // the batch holds a lane (see lanes), released when the batch is settled
 	began    time.Time          // when decoding of the batch began
 }
 
@@ -51,7 +51,7 @@ func (s *stream[T]) dispatch(b batch[T]) {
 
 func (s *stream[T]) settle(b *batch[T]) {
 	s.core.admission.release(&s.party.admission, b.weight)
-	s.releaseSlot(b.lane, time.Since(b.began), b.weight)
+	s.releaseLane(b.lane, time.Since(b.began), b.weight)
 }
 
 // verdict is the result for those records of a batch that data contains.

@@ -18,7 +18,7 @@
 //	pipe.go                  the pipeline of one signal
 //	core.go                  limits and shutdown, shared by streams and requests
 //	gate.go, party.go        fair shares of limited resources
-//	lanes.go, toll.go        limits for clients that are expensive to serve
+//	lanes.go, toll.go        lanes: permissions that clients need if they are expensive to serve
 //	decompress.go            decompression of OTLP requests
 //	stream_memory.go         memory that streams hold between batches
 //

@@ -14,12 +14,13 @@ import (
 // party is a connection with a fair share of the receiver's resources. All streams
 // and requests of the connection use this share together.
 type party struct {
-	admission account
-	decoding  account
-	lanes     account
-	small     account // places to decompress requests
-	large     account
-	requests  account // lanes of requests
+	// Each account is for one gate.
+	admission account // core.admission
+	decoding  account // core.decoding
+	lanes     account // core.lanes, for expensive streams
+	small     account // decompression.small: places to decompress requests
+	large     account // decompression.large
+	requests  account // decompression.lanes, for expensive requests
 	credit    credit
 	users     int
 	left      time.Time // when the last stream or request ended

@@ -55,7 +55,7 @@ type stream[T any] struct {
 	stop  context.CancelFunc
 
 	slots      chan struct{} // one for each batch that the pipeline may process at the same time
-	unanswered chan struct{} // one for each batch that may be decoded and not answered; one more than slots
+	unanswered chan struct{} // one for each batch that may be decoded and not answered: one more than in slots
 	running    sync.WaitGroup
 	failure    atomic.Pointer[failure] // why the stream ends early
 	evicted    atomic.Bool             // the stream must end because it holds too much memory
@@ -64,7 +64,7 @@ type stream[T any] struct {
 	decoding   bool                    // the stream may decode (core.decoding) and has admitted bytes
 	paused     bool                    // the stream released the permission to decode and the admitted bytes while it waits for the client
 	held       int64
-	lane       bool  // the stream holds a lane
+	lane       bool  // the stream holds a lane (see lanes)
 	yielded    bool  // the stream released its lane while it waits for the client
 	kept       int64 // memory of the reader after the last batch
 	mark       int64 // number of delivered bytes when kept was measured
@@ -150,7 +150,7 @@ func (s *stream[T]) decodeAll() (err error) {
 	if err := s.core.memory.wait(s.going); err != nil {
 		return err
 	}
-	if err := s.acquireSlot(s.party.credit.add(0, streamCost) < 0); err != nil {
+	if err := s.acquireLane(s.party.credit.add(0, streamCost) < 0); err != nil {
 		return err
 	}
 	options := []stefpdata.DecoderOption{
@@ -166,7 +166,7 @@ func (s *stream[T]) decodeAll() (err error) {
 	}
 	s.reader = s.decoder.Reader
 	defer s.reader.Close()
-	s.releaseSlot(s.lane, streamWork, 0)
+	s.releaseLane(s.lane, streamWork, 0)
 	s.lane = false
 	stats := s.reader.Stats()
 	s.compressed = stats.Compression == stef.Zstd
@@ -256,7 +256,7 @@ const partialFrame = 4 * mib
 // begins or its sizes are not known.
 func (s *stream[T]) estimateCost(plain, coded int64) error {
 	left := s.party.credit.balance() + creditPerByte*coded
-	if err := s.acquireSlot(left < plain); err != nil {
+	if err := s.acquireLane(left < plain); err != nil {
 		return err
 	}
 	limit := int64(s.core.config.MaxBatchMiB) * mib
@@ -269,8 +269,8 @@ func (s *stream[T]) estimateCost(plain, coded int64) error {
 	return nil
 }
 
-// acquireSlot acquires a lane if the stream is expensive and other clients are present.
-func (s *stream[T]) acquireSlot(expensive bool) (err error) {
+// acquireLane acquires a lane (see lanes) if the stream is expensive and other clients are present.
+func (s *stream[T]) acquireLane(expensive bool) (err error) {
 	if !expensive {
 		s.core.lanes.cheap.Store(int64(time.Since(processStart)))
 		return nil
@@ -282,8 +282,8 @@ func (s *stream[T]) acquireSlot(expensive bool) (err error) {
 	return err
 }
 
-// releaseSlot releases the lane, if held is true, after the work on a batch of the given weight.
-func (s *stream[T]) releaseSlot(held bool, worked time.Duration, weight int64) {
+// releaseLane releases the lane, if held is true, after the work on a batch of the given weight.
+func (s *stream[T]) releaseLane(held bool, worked time.Duration, weight int64) {
 	if held {
 		s.core.lanes.leave(s.going, &s.party.lanes, worked, weight)
 	}

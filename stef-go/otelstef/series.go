@@ -362,7 +362,7 @@ func (x *seriesIndex) homeOf(resource uint64) *compact.Home {
 	return &added.Home
 }
 
-// grow adds words to the total of all series. It ignores the words of x.none, which is not kept.
+// grow adds words, the result of Put or Take of compact.Points for s, to the total of all series. It ignores the words of x.none, which is not kept.
 func (x *seriesIndex) grow(s *series, words int) {
 	if words != 0 && s != &x.none {
 		x.words += words

@@ -16,7 +16,7 @@
 //	err = r.Err()
 //
 // It is a second, slow and simple implementation of the reading side of the form. It was
-// written from the text of chapter 17 of the specification, without a look at the
+// written from the text of chapter 17 of the specification, not from the code of the
 // generated readers of package otelstef, and shares no code with them. Tests read the
 // same streams with both.
 //

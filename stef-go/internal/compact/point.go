@@ -49,7 +49,8 @@ type Point struct {
 	Kind        Kind
 	// Scalar has the bits of the integer or double, or of the sum of a histogram or summary.
 	Scalar uint64
-	// Words and Floats contain everything else of a histogram or summary.
+	// Words has the integers and Floats the doubles of a histogram or summary, except Scalar:
+	// counts, quantiles and so on. Both are empty for other kinds.
 	Words, Floats []uint64
 }
 
@@ -269,7 +270,7 @@ func (s *Points) bitsOf(x *Series) uint64 {
 }
 
 // Put sets f to the differences between p and its predictions, and updates the state. It returns
-// the number of words by which the series grew.
+// the increase in the number of Words and Floats that the series keeps.
 //
 // spec: #compact-points
 func (s *Points) Put(x *Series, p *Point, f *Fields) (words int) {

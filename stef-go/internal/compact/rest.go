@@ -5,7 +5,7 @@ package compact
 
 import "sync"
 
-// rest holds the words and floats of the last point of a series of histograms or
+// rest holds the words and floats (see Point) of the last point of a series of histograms or
 // summaries.
 type rest struct{ words, floats []uint64 }
 
