@@ -69,8 +69,8 @@ func columns(c *Context) (*Outcome, error) {
 	return o, nil
 }
 
-// root returns the schema of a signal with the fields of the compact form. It also returns the
-// schema that readers assume for streams that announce no schema.
+// root returns the schema of a signal, including the fields of the compact form. It also returns
+// the wire schema that readers assume for streams that announce none.
 func root(signal otlpfile.Signal) (*schema.Struct, schema.WireSchema) {
 	switch signal {
 	case otlpfile.Metrics:
