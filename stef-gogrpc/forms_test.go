@@ -53,7 +53,8 @@ func TestOlderCompactLogs(t *testing.T) {
 	sendLogs(t, first, otelstef.LogsRoot(), schema.WireOf(otelstef.LogsRoot()))
 }
 
-// firstCompactMetrics are the fields of the first version of the compact form of metrics.
+// firstCompactMetrics is the wire schema of metrics with the fields that the first version of the
+// compact form had.
 var firstCompactMetrics = schema.WireSchema{8, 1, 8, 7, 4, 4, 5, 5, 5, 5, 9, 2, 3, 2, 5, 2, 6}
 
 func TestFirstCompactMetrics(t *testing.T) {

@@ -183,8 +183,8 @@ func clockText(unixNano uint64, format string) (string, bool) {
 	return strings.Replace(at.Format(layout), "?", decimals, 1) + at.Format(zone), true
 }
 
-// decimalText returns the shortest decimal of a double with at least the number of decimals
-// that digit names.
+// decimalText returns a double as its shortest decimal text that has at least as many decimals as
+// digit names.
 func decimalText(f float64, digit byte) (string, bool) {
 	if a := math.Abs(f); digit < '0' || digit > '9' || math.IsNaN(f) || a != 0 && (a < math.Pow(2, -20) || a >= math.Pow(2, 53)) {
 		return "", false

@@ -68,8 +68,7 @@ func readCompact(stream []byte, compact, full *schema.Struct) (records []*dynami
 	return records, r.Err()
 }
 
-// shorten returns a copy of v with only the fields of schema s. It does the same
-// for nested structs.
+// shorten returns a copy of v that has only the fields of schema s, also in nested structs.
 func shorten(s *schema.Struct, v *dynamic.Struct) *dynamic.Struct {
 	out := dynamic.NewStruct(s)
 	for i, f := range s.Fields {

@@ -172,9 +172,10 @@ type Schema = streamconf.Schema
 
 // The schemas.
 const (
-	// SchemaCompact is the full schema in the compact form.
+	// SchemaCompact is the full schema with the fields of the compact form, which hold times,
+	// values and ids as differences (see package otelstef).
 	SchemaCompact = streamconf.Compact
-	// SchemaFull carries everything that OTLP can express.
+	// SchemaFull is the full schema, which carries everything that OTLP can express.
 	SchemaFull = streamconf.Full
 	// SchemaReference is the schema of the reference implementation.
 	SchemaReference = streamconf.Reference

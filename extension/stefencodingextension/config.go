@@ -21,7 +21,7 @@ const mib = 1 << 20
 // Config is the configuration of the extension. README.md has every key with
 // its default.
 type Config struct {
-	// Schema is the form of the records: compact, full or reference.
+	// Schema is the schema in which records are written: compact, full or reference.
 	Schema Schema `mapstructure:"schema"`
 	// Compression is zstd or none.
 	Compression string `mapstructure:"compression"`
@@ -43,15 +43,15 @@ type Config struct {
 	_ struct{}
 }
 
-// Schema is the form of the records of a message.
+// Schema is the schema in which the records of a message are written.
 type Schema = streamconf.Schema
 
 // The schemas.
 const (
-	// SchemaCompact is the full schema in the compact form, for readers of this
-	// repository.
+	// SchemaCompact is the full schema with the fields of the compact form, which hold times,
+	// values and ids as differences. Only readers of this repository know these fields.
 	SchemaCompact = streamconf.Compact
-	// SchemaFull carries everything that OTLP can express.
+	// SchemaFull is the full schema, which carries everything that OTLP can express.
 	SchemaFull = streamconf.Full
 	// SchemaReference is the schema of the reference implementation, for readers that
 	// know no other schema. It has no logs.

@@ -22,9 +22,10 @@ type Schema string
 
 // The schemas.
 const (
-	// Compact is the full schema in the compact form.
+	// Compact is Full with the fields of the compact form. They hold times, values and ids as
+	// differences from predictions, which makes most streams smaller (see package otelstef).
 	Compact Schema = "compact"
-	// Full is the schema of records.
+	// Full has all fields of records. It carries everything that OTLP can express.
 	Full Schema = "full"
 	// Reference is the published schema, which the reference implementation uses.
 	// Logs have no published schema; their oldest schema is Full.

@@ -25,7 +25,8 @@ import (
 	"github.com/otelstef/stef/stef-go/rotate"
 )
 
-// compactFile returns a file of logs with a frame for each range of numbers.
+// compactFile returns a file of logs in the compact form. The file has one frame for each range,
+// with the logs of these numbers.
 func compactFile(t *testing.T, ranges ...[2]uint64) []byte {
 	t.Helper()
 	g := growing(t, filepath.Join(t.TempDir(), "written"), otelstef.CompactLogs())

@@ -160,7 +160,7 @@ func longSpanIDs(t testing.TB, out *chunkList, records int) {
 	require.NoError(t, w.Close())
 }
 
-// TestAttacks checks the bounds of TestLaw with the streams of attacks.
+// TestAttacks sends the streams of attacks, and checks the same bounds as TestLaw.
 func TestAttacks(t *testing.T) {
 	if testing.Short() {
 		t.Skip("measures time")

@@ -11,7 +11,8 @@ import (
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
-// logsForm is the state of the compact form that the writer and the reader of logs both have.
+// logsForm is the part of the state of the compact form that a writer and a reader of logs have in
+// common.
 type logsForm struct {
 	on     bool
 	wire   CompactLog // the fields that were sent last

@@ -12,7 +12,8 @@ import (
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
-// metricsForm is the state of the compact form that the writer and the reader of metrics both have.
+// metricsForm is the part of the state of the compact form that a writer and a reader of metrics have in
+// common.
 type metricsForm struct {
 	on     bool
 	wire   CompactPoint // the fields that were sent last

@@ -12,7 +12,8 @@ import (
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
-// spansForm is the state of the compact form that the writer and the reader of spans both have.
+// spansForm is the part of the state of the compact form that a writer and a reader of spans have in
+// common.
 type spansForm struct {
 	on       bool
 	wire     CompactSpan // the fields that were sent last

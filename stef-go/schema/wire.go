@@ -52,7 +52,7 @@ func (e *WireError) Error() string {
 	}
 }
 
-// WireOf returns the wire schema of root with all of its fields.
+// WireOf returns the wire schema of a stream that keeps all fields of root.
 func WireOf(root *Struct) WireSchema {
 	return Kept(nil).Wire(root)
 }

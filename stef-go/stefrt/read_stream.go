@@ -47,7 +47,8 @@ type ReadStream struct {
 	runs   [4]run // runs that Run found in the frame
 	looked uint64 // number of records that Run has read ahead
 
-	// state is the state of the compact form, or nil if the stream does not have this form.
+	// state is the state of the compact form (see ReadState), or nil if the stream does not have this
+	// form.
 	state  ReadState
 	stated int // memory of state at the start of the frame
 
@@ -203,8 +204,8 @@ func (s *ReadStream) spare() (n int) {
 	return n
 }
 
-// StateBytes returns the memory of the dictionaries, of the state of the compact form at the
-// start of the frame, and of the record if it needs more than 1 MiB. Records keep the memory
+// StateBytes returns the sum of three amounts of memory: the dictionaries, the state of the compact
+// form (see ReadState) at the start of the frame, and the record if it needs more than 1 MiB. Records keep the memory
 // of values that they no longer have.
 func (s *ReadStream) StateBytes() int {
 	if s.kept <= smallRecord {
@@ -322,7 +323,9 @@ func EndRead(s *ReadStream) bool {
 	return s.endFrame()
 }
 
-// ReadState is the state of a form of a stream, such as the compact form.
+// ReadState is the state that a reader needs to restore records from a form. A form adds fields to
+// a schema that hold values as differences from earlier records: for example, the compact form of
+// package otelstef.
 type ReadState interface {
 	// Restart discards the state of the form.
 	Restart()

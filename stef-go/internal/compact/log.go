@@ -22,7 +22,7 @@ const (
 	OtherIDs
 )
 
-// LogFields are the fields of the compact form of a log record.
+// LogFields are the fields that the compact form adds to a log record.
 type LogFields struct {
 	Time, Observed, Trace, High, Low, Known, ID uint64
 	// FarTime says that the record itself has the time. FarObserved says that it has the observed
