@@ -126,7 +126,7 @@ const (
 	hostileBuffered = 16 << 10
 )
 
-// hostileClient is the gRPC side of a stream that a server serves.
+// hostileClient is a client and its stream, as a server sees them. The script says what it sends.
 type hostileClient struct {
 	grpc.ServerStream
 	t        *testing.T

@@ -23,7 +23,7 @@ import (
 	"github.com/otelstef/stef/stef-gogrpc/stefpb"
 )
 
-// scripted is the gRPC side of one server stream, controlled by a test.
+// scripted is a client and its stream, as a server sees them. A test controls it.
 type scripted struct {
 	ctx    context.Context
 	cancel context.CancelFunc

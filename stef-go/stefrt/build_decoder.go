@@ -24,10 +24,11 @@ type StructDecoder struct {
 	Alloc    *codec.Alloc
 }
 
-// NoSuchForm fails the stream: a record in the compact form stands for no valid record.
+// NoSuchForm fails the stream: no valid record has the values that a record in the compact form
+// (see ReadState) contains.
 func (d *StructDecoder) NoSuchForm() { d.Fail(bitio.FaultForm) }
 
-// TooMuchState fails the stream: the state of the compact form exceeds the limit.
+// TooMuchState fails the stream: the state of the compact form (see ReadState) exceeds the limit.
 func (d *StructDecoder) TooMuchState() { d.Fail(bitio.FaultState) }
 
 // Room returns an upper bound of the number of values that the unread data can hold.
