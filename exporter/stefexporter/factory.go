@@ -48,7 +48,7 @@ func createTraces(ctx context.Context, settings exporter.Settings, config compon
 	return struct {
 		consumer.Traces
 		*lifecycle
-	}{watchedTraces{helped, x.senders()}, x.lifecycle(helped)}, nil
+	}{watchedTraces{helped, x.senders(), x.oversized()}, x.lifecycle(helped)}, nil
 }
 
 func createMetrics(ctx context.Context, settings exporter.Settings, config component.Config) (exporter.Metrics, error) {
@@ -63,7 +63,7 @@ func createMetrics(ctx context.Context, settings exporter.Settings, config compo
 	return struct {
 		consumer.Metrics
 		*lifecycle
-	}{watchedMetrics{helped, x.senders()}, x.lifecycle(helped)}, nil
+	}{watchedMetrics{helped, x.senders(), x.oversized()}, x.lifecycle(helped)}, nil
 }
 
 func createLogs(ctx context.Context, settings exporter.Settings, config component.Config) (exporter.Logs, error) {
@@ -78,7 +78,7 @@ func createLogs(ctx context.Context, settings exporter.Settings, config componen
 	return struct {
 		consumer.Logs
 		*lifecycle
-	}{watchedLogs{helped, x.senders()}, x.lifecycle(helped)}, nil
+	}{watchedLogs{helped, x.senders(), x.oversized()}, x.lifecycle(helped)}, nil
 }
 
 func (x *stefExporter[B]) options() []exporterhelper.Option {

@@ -61,9 +61,13 @@ func (s *senders) warn() {
 type watchedTraces struct {
 	consumer.Traces
 	senders *senders
+	large   *oversized[ptrace.Traces]
 }
 
 func (w watchedTraces) ConsumeTraces(ctx context.Context, td ptrace.Traces) error {
+	if err := w.large.refuse(ctx, td); err != nil {
+		return err
+	}
 	defer w.senders.watch(ctx)()
 	return w.Traces.ConsumeTraces(ctx, td)
 }
@@ -71,9 +75,13 @@ func (w watchedTraces) ConsumeTraces(ctx context.Context, td ptrace.Traces) erro
 type watchedMetrics struct {
 	consumer.Metrics
 	senders *senders
+	large   *oversized[pmetric.Metrics]
 }
 
 func (w watchedMetrics) ConsumeMetrics(ctx context.Context, md pmetric.Metrics) error {
+	if err := w.large.refuse(ctx, md); err != nil {
+		return err
+	}
 	defer w.senders.watch(ctx)()
 	return w.Metrics.ConsumeMetrics(ctx, md)
 }
@@ -81,9 +89,13 @@ func (w watchedMetrics) ConsumeMetrics(ctx context.Context, md pmetric.Metrics) 
 type watchedLogs struct {
 	consumer.Logs
 	senders *senders
+	large   *oversized[plog.Logs]
 }
 
 func (w watchedLogs) ConsumeLogs(ctx context.Context, ld plog.Logs) error {
+	if err := w.large.refuse(ctx, ld); err != nil {
+		return err
+	}
 	defer w.senders.watch(ctx)()
 	return w.Logs.ConsumeLogs(ctx, ld)
 }

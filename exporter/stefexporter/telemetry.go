@@ -21,7 +21,7 @@ const (
 	dropRejected    = "rejected"             // records that the peer reported as bad
 	dropUnencodable = "unencodable"          // beyond a limit of stefpdata
 	dropPartial     = "partial_success"      // rejected by an OTLP peer
-	dropTooLarge    = "too_large"            // above max_request_size_mib
+	dropTooLarge    = "too_large"            // above max_request_size_mib, or larger than the queue
 	dropPermanent   = "permanent"            // an error that is not retried
 	dropIdentities  = "metadata_cardinality" // above metadata_cardinality_limit
 	dropShutdown    = "shutdown"             // not sent when the exporter ended

@@ -273,7 +273,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ExporterStefItemsDropped, err = builder.meter.Int64Counter(
 		"otelcol_exporter_stef_items_dropped",
-		metric.WithDescription("Items that will never be delivered, counted once each, by reason: rejected (the peer reported the records as bad), partial_success (an OTLP peer rejected the items), unencodable (the items exceed a limit of the exporter), too_large (the OTLP request exceeds max_request_size_mib), permanent (the attempt failed with an error that is not retried), metadata_cardinality (the batch has a combination of metadata beyond metadata_cardinality_limit), shutdown (the exporter shut down), retries_off (the attempt failed and retry_on_failure is not enabled). Failed attempts that are retried do not count. [Alpha]"),
+		metric.WithDescription("Items that will never be delivered, counted once each, by reason: rejected (the peer reported the records as bad), partial_success (an OTLP peer rejected the items), unencodable (the items exceed a limit of the exporter), too_large (the OTLP request exceeds max_request_size_mib, or the batch is larger than the whole queue), permanent (the attempt failed with an error that is not retried), metadata_cardinality (the batch has a combination of metadata beyond metadata_cardinality_limit), shutdown (the exporter shut down), retries_off (the attempt failed and retry_on_failure is not enabled). Failed attempts that are retried do not count. [Alpha]"),
 		metric.WithUnit("{items}"),
 	)
 	errs = errors.Join(errs, err)
