@@ -36,7 +36,7 @@ func (l *Receiver) Finish(r wire.IDRange) {
 	l.advance()
 }
 
-// advance moves the mark to the end of the finished ids that follow it without a gap.
+// advance moves l.mark to the end of the finished ids that follow it without a gap.
 func (l *Receiver) advance() {
 	for {
 		if r, ok := l.accepted.first(); ok && r.From-1 <= l.mark {
@@ -78,7 +78,7 @@ func (l *Receiver) canSend(n int) bool {
 	return ok && r.From <= l.mark
 }
 
-// ahead reports whether records above the mark are finished.
+// ahead reports whether records above l.mark are finished.
 func (l *Receiver) ahead() bool {
 	_, rejected := l.rejected.above(l.mark)
 	return l.accepted.n > 0 || rejected

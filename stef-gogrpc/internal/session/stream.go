@@ -20,7 +20,7 @@ const (
 	Ended
 )
 
-// Answers is the ledger of a stream.
+// Answers is the ledger of a stream: it knows which records the peer has acknowledged or rejected.
 type Answers interface {
 	Through() uint64
 	Answer(first, last uint64) ledger.Answer
