@@ -5,17 +5,26 @@ package stefexporter
 
 import (
 	"context"
+	"errors"
 	"maps"
+	"net"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/component/componentstatus"
+	"go.opentelemetry.io/collector/component/componenttest"
+	"go.opentelemetry.io/collector/exporter/exportertest"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/otelstef/stef/exporter/stefexporter/internal/metadata"
+	"github.com/otelstef/stef/internal/signal"
 )
 
 // manySpans returns spans of many traces, so that each of a few backends gets some.
@@ -119,4 +128,35 @@ func TestBackendThatRefusesRequests(t *testing.T) {
 		require.EqualValues(t, 1, asked.Load())
 		require.EqualValues(t, 1, counted(t, x, "failed_attempts", "code")["UNAVAILABLE"])
 	}
+}
+
+// TestStatusWithoutBackends: while the name of the backends cannot be resolved, nothing is
+// delivered, and the status says so.
+func TestStatusWithoutBackends(t *testing.T) {
+	p := listen(t, &peer{}, "", true, false)
+	_, port, err := net.SplitHostPort(p.addr)
+	require.NoError(t, err)
+	var known atomic.Bool
+	c := testConfig("backends.example:" + port)
+	c.RoutingKey, c.ResolveInterval = RoutingTraceID, 10*time.Millisecond
+	core, logs := observer.New(zap.WarnLevel)
+	settings := exportertest.NewNopSettings(metadata.Type)
+	settings.Logger = zap.New(core)
+	x, err := newExporter(c, signal.Traces, tracesSplitter, settings)
+	require.NoError(t, err)
+	x.lookup = func(context.Context, string) ([]string, error) {
+		if known.Load() {
+			return []string{"127.0.0.1"}, nil
+		}
+		return nil, errors.New("no such host")
+	}
+	host := &statusHost{Host: componenttest.NewNopHost()}
+	require.NoError(t, x.start(t.Context(), host))
+	defer func() { require.NoError(t, x.shutdown(context.Background())) }()
+	require.Eventually(t, func() bool { return host.last().Status() == componentstatus.StatusRecoverableError }, time.Minute, time.Millisecond)
+	require.ErrorContains(t, host.last().Err(), "no such host")
+	require.Zero(t, logs.FilterMessageSnippet("remain in use").Len(), "no backend is known")
+	known.Store(true)
+	require.Eventually(t, func() bool { return host.last().Status() == componentstatus.StatusOK }, time.Minute, time.Millisecond)
+	require.NoError(t, x.push(t.Context(), spans("a")))
 }

@@ -39,6 +39,7 @@ type balancer[B any] struct {
 	closed   bool          // guarded by changes
 	status   componentstatus.Status
 	allDown  bool
+	missing  error // why no backend is known, after the second attempt to find one
 }
 
 var errNothingDelivered = errors.New("no backend answers, or none accepts data: the log has the cause of each")
@@ -70,11 +71,28 @@ func (x *stefExporter[B]) startBalancer(ctx context.Context, host component.Host
 			case <-ticker.C:
 			}
 			if err := b.resolve(resolving); err != nil && resolving.Err() == nil {
-				x.settings.Logger.Warn("The backends cannot be resolved. The last known backends remain in use.", zap.Error(err))
+				b.unresolved(err)
 			}
 		}
 	})
 	return b, nil
+}
+
+// unresolved logs that the addresses could not be looked up again. If no backend is known, it also
+// reports that nothing is delivered.
+func (b *balancer[B]) unresolved(err error) {
+	b.mu.Lock()
+	none := len(b.backends) == 0
+	if none {
+		b.missing = err
+	}
+	b.mu.Unlock()
+	text := "The backends cannot be resolved. The last known backends remain in use."
+	if none {
+		text = "The backends cannot be resolved yet."
+		b.changed(nil)
+	}
+	b.exporter.settings.Logger.Warn(text, zap.Error(err))
 }
 
 func (b *balancer[B]) resolve(ctx context.Context) error {
@@ -188,7 +206,11 @@ func (b *balancer[B]) list() []*backend[B] {
 func (b *balancer[B]) changed(tell func(others bool)) {
 	b.mu.Lock() // held to the end: otherwise a slow call could report an old status after a newer one
 	defer b.mu.Unlock()
-	up, delivers := len(b.backends) == 0, len(b.backends) == 0
+	none := len(b.backends) == 0
+	up, delivers, cause := none, none && b.missing == nil, errNothingDelivered
+	if none && b.missing != nil {
+		cause = b.missing
+	}
 	for _, one := range b.backends {
 		if !one.down() {
 			up = true
@@ -201,7 +223,7 @@ func (b *balancer[B]) changed(tell func(others bool)) {
 	}
 	status, event := componentstatus.StatusOK, componentstatus.NewEvent(componentstatus.StatusOK)
 	if !delivers {
-		status, event = componentstatus.StatusRecoverableError, componentstatus.NewRecoverableErrorEvent(errNothingDelivered)
+		status, event = componentstatus.StatusRecoverableError, componentstatus.NewRecoverableErrorEvent(cause)
 	}
 	if b.status != status {
 		b.status = status
