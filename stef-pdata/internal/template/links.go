@@ -192,7 +192,7 @@ const (
 	// Most kinds of texts never repeat other fields. So searches for links end after freeSearches
 	// of them, unless one in searchesPerFound found links. One of searchShare texts is searched
 	// nevertheless, because the texts may change.
-	freeSearches     = 8
+	freeSearches     = 16
 	searchesPerFound = 8
 	searchShare      = 256
 	// Links must replace at least 1/minLinked of a text.

@@ -156,7 +156,7 @@ func TestSearchesForLinksEnd(t *testing.T) {
 		require.Zero(t, batch(false))
 	}
 	links := &s.Trial(1, 1, 0).links
-	require.LessOrEqual(t, links.shapes.all+links.tries.all, 30) // of 64 that the shapes want
+	require.LessOrEqual(t, links.shapes.all+links.tries.all, 40) // of 64 that the shapes want
 	linked := 0
 	for range 40 {
 		linked = batch(true)
