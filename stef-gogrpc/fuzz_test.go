@@ -53,7 +53,8 @@ func (s *script) bytes() []byte {
 	return b
 }
 
-// The kinds of acts. The kind is the first byte of an act modulo acts, the number of kinds.
+// An act is one step of a hostile peer. These are the kinds of acts; the last constant, acts, is the
+// number of kinds. An act begins with one byte of the script: the byte modulo acts is the kind.
 const (
 	actRaw    = iota // bytes of a message
 	actAnswer        // of a server: a response; of a client: data, and a byte for the flag

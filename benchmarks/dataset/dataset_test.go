@@ -102,7 +102,8 @@ func TestSpans(t *testing.T) {
 	require.NotEqual(t, message, other)
 }
 
-// TestSpansOfTraces checks how many traces the spans of a shape have.
+// TestSpansOfTraces checks that Shape.Trace sets the number of spans per trace: it counts the traces
+// in generated batches of 100 spans.
 func TestSpansOfTraces(t *testing.T) {
 	for length, want := range map[int]int{0: 10, 1: 100, 4: 25, 10: 10} {
 		traces := map[pcommon.TraceID]bool{}

@@ -62,7 +62,7 @@ func CheckNative(f Format, c Compression, batches []otlpfile.Batch) error {
 	for i, b := range batches {
 		items, err := stream.nativeTrip(b)
 		if err != nil {
-			return fmt.Errorf("%s, %s, batch %d, native: %w", f.Name(), c, i, err)
+			return fmt.Errorf("%s, %s, batch %d: encoding or decoding the native form (Format.Prepare): %w", f.Name(), c, i, err)
 		}
 		if items != b.Items() {
 			return fmt.Errorf("%s, %s, batch %d, native: the decoder returned %d of %d items", f.Name(), c, i, items, b.Items())

@@ -72,8 +72,8 @@ func markRequests(ctx context.Context, method string, req, reply any, conn *grpc
 	return e.mark(invoke(context.WithValue(ctx, endingKey{}, e), method, req, reply, conn, opts...), false)
 }
 
-// markStreams is a stream interceptor. If the peer sent the status that ends a stream, the
-// stream returns the status as an answer.
+// markStreams is a stream interceptor. If a stream fails with a status that the peer sent, RecvMsg of
+// the stream returns the error as an answer. Errors that arise at this end stay as they are.
 func markStreams(ctx context.Context, desc *grpc.StreamDesc, conn *grpc.ClientConn, method string, streamer grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
 	e := &ending{}
 	stream, err := streamer(context.WithValue(ctx, endingKey{}, e), desc, conn, method, opts...)

@@ -86,8 +86,8 @@ func (e *estimate[B]) delivered(data B, items, all int) (bytes int64) {
 	return e.settle()
 }
 
-// begin reports whether to measure a batch. It keeps the measured shares of all classes
-// about equal, so that no class uses up the time of the other classes.
+// begin reports whether to measure a batch. It keeps the share of measured items about equal in all
+// size classes, so that the batches of one size class do not use the whole time for measurements.
 func (e *estimate[B]) begin(items int) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -36,8 +36,9 @@ const (
 	maxOutput = 8000
 )
 
-// goEnv returns the variables for the caches of the go command. With these variables, the caches
-// stay in use if a block sets HOME.
+// goEnv returns the variables that name the cache folders of the go command. The runner sets them for
+// the commands of each block of code in the documentation. Without them, a block that sets HOME would
+// begin with empty caches, because the default folders are below HOME.
 var goEnv = sync.OnceValue(func() []string {
 	out, err := exec.Command("go", "env", "GOCACHE", "GOMODCACHE", "GOPATH").Output()
 	if err != nil {

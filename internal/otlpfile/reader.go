@@ -432,8 +432,9 @@ func signalOfMessage(body []byte) Signal {
 	return signalOfContent(Proto, body[:min(len(body), headSize)], true)
 }
 
-// signalOfPart returns the signal of a part with items, even if the part has fields of a
-// newer version of the protocol.
+// signalOfPart returns the signal of a part, which is one message in a file of format Parts. If
+// signalOfMessage finds no signal, signalOfPart tries again and accepts unknown fields, which a newer
+// version of OTLP may have. It may return SignalUnknown for a part without items.
 func signalOfPart(body []byte) Signal {
 	if s := signalOfMessage(body); s != SignalUnknown {
 		return s
@@ -503,9 +504,10 @@ func (r *Reader) checkJSON(p *piece) (wanted bool, skipped [len(signalNames)]uin
 	return signals == 0 || signals&(1<<r.signal) != 0, skipped, nil
 }
 
-// wantedJSON builds the batch of a message of the signal of the reader, and finds its
-// unknown fields. pdata finds unknown fields at no cost, but stops at the first unknown field.
-// findUnknown finds all unknown fields. It runs only after pdata has found the first in the file.
+// wantedJSON decodes a JSON message that has the reader's signal. It returns the batch and the
+// unknown fields of the message. At first pdata looks for unknown fields while it decodes, which costs
+// no extra time, but pdata stops at the first such field. From the first message with an unknown field
+// on, findUnknown finds all unknown fields of each message, which costs extra time.
 func (r *Reader) wantedJSON(p piece) (b Batch, found unknownFields, err error) {
 	if p.rescan {
 		if bad := findSecond(r.signal, p.body); bad != nil {

@@ -94,7 +94,8 @@ func (s *schedule) add(t pcommon.Timestamp) {
 	}
 }
 
-// due returns how long after the start of a round a batch is due, by its latest time.
+// due returns the time from the start of a round to the moment when a batch is due. last is the
+// latest time of the items of the batch.
 func (s *schedule) due(last pcommon.Timestamp) time.Duration {
 	if last <= s.first {
 		return 0

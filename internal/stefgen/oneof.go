@@ -126,8 +126,8 @@ func (p *plan) printChoiceText(pr *printer, n string, fields []*field) {
 	pr.P("return \"%sType(\" + strconv.Itoa(int(t)) + \")\"\n}", n)
 }
 
-// printOneofCodec prints the encoder and the decoder of a oneof. For parts of dictionary
-// structs it also prints the methods for sharing.
+// printOneofCodec prints the encoder and the decoder of a oneof. If a dictionary struct contains the
+// oneof, printOneofCodec also prints the methods that dictionaries call, such as hash.
 func (p *plan) printOneofCodec(pr *printer, s *schema.Struct) {
 	fields := p.choicesOf(s)
 	_, _, box := slotsOf(fields)

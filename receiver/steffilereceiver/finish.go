@@ -18,9 +18,10 @@ import (
 	"github.com/otelstef/stef/stef-go/rotate"
 )
 
-// damagedSuffix is appended to the names of files that cannot be read further, if finished
-// files are not kept. The receiver never follows such files, because it would deliver their
-// records again.
+// damagedSuffix marks damaged files. If on_finished is delete or move, the receiver appends it to the
+// name of a file that it cannot read further, and removes the position of the file from its storage.
+// The receiver never follows files with this suffix: without the position, it would deliver again the
+// records before the damage.
 const damagedSuffix = ".damaged"
 
 // atEnd reports whether nothing more will be written to a file that was read up to

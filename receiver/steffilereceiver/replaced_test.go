@@ -238,8 +238,9 @@ func TestPositionsWithoutDigest(t *testing.T) {
 		require.Equal(t, one.same, same)
 	}
 
-	// The place of another file with the same beginning has more delivered records than
-	// this file contains.
+	// The stored position belongs to another file that begins with the same bytes. It says that 300
+	// records were delivered, but this file contains only 200. So the receiver reads this file from
+	// its beginning.
 	to, store := &collected{t: t}, &memory{}
 	r := start(t, testConfig(dir, func(c *Config) { c.SettleTime = time.Hour }), to, store)
 	to.requireSeen(1, 200, 1)

@@ -85,7 +85,7 @@ func (w *BitWriter) Release() {
 }
 
 // BitReader reads bits, most significant first. It is strict: a read beyond
-// the last byte latches a Fault and returns 0, as does every read after it.
+// the last byte records FaultEnd and returns 0, and every later read returns 0.
 type BitReader struct {
 	acc   uint64 // the low avail bits are unread
 	avail uint   // 0..64
@@ -102,7 +102,7 @@ func (r *BitReader) Reset(data []byte) {
 }
 
 // Grant allows reads of up to n bits beyond the end of the data. These bits are zeros.
-// If a number that includes such bits is not zero, the read latches a fault.
+// If a number that includes such bits is not zero, the read records FaultEnd.
 func (r *BitReader) Grant(n uint) { r.slack = n }
 
 // Short reports whether any of the bits that Grant allows were read.
@@ -211,7 +211,7 @@ func lastWord(b []byte) (word uint64, size uint) {
 }
 
 // ReadCompact reads a number in the prefix code for sizes, lengths and references.
-// Eight leading zero bits are invalid and latch FaultBadCode.
+// Eight leading zero bits are invalid: the read records FaultBadCode.
 //
 // spec: #uvarint-compact
 func (r *BitReader) ReadCompact() uint64 {

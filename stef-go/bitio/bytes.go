@@ -54,8 +54,8 @@ func Uvarint(b []byte) (v uint64, n int) {
 	return 0, 0
 }
 
-// ByteReader reads varints and runs of bytes. Like BitReader it latches a
-// Fault on the first failure and returns zeros from then on.
+// ByteReader reads varints and runs of bytes. Like BitReader, it records the
+// first failure in its Fault and returns zeros from then on.
 type ByteReader struct {
 	// Buf is the column, and Pos is the number of bytes read. Codecs that read one
 	// value per call access them directly, to save the call of Uvarint.
@@ -123,7 +123,7 @@ func uvarint8(w uint64) (v uint64, n int) {
 func (r *ByteReader) Varint() int64 { return Unzigzag(r.Uvarint()) }
 
 // Next returns the next n bytes and their offset in the column. It does not copy the
-// bytes. If fewer than n bytes are unread, it latches FaultEnd and returns nil.
+// bytes. If fewer than n bytes are unread, it records FaultEnd and returns nil.
 func (r *ByteReader) Next(n uint64) (run []byte, at int) {
 	if n > uint64(len(r.Buf)-r.Pos) {
 		r.Pos = len(r.Buf)

@@ -6,7 +6,7 @@
 // bytes. Its methods run once per value. So they are leaf methods of concrete types,
 // which the compiler can inline, without interfaces, error values or allocation.
 //
-// Readers do not return errors. The readers of a stream share a Fault, which latches
+// Readers do not return errors. The readers of a stream share a Fault, which records
 // the first failure. Later reads return zeros, and the caller checks the Fault once
 // per record.
 //
@@ -16,7 +16,7 @@ package bitio
 // FaultCode is the kind of error that a reader found. The zero value is no fault.
 type FaultCode uint8
 
-// The faults a reader can latch.
+// The faults that a reader can record.
 const (
 	FaultNone FaultCode = iota
 	// FaultEnd is a read beyond the end of the column.
@@ -68,13 +68,13 @@ type Source struct {
 	column int
 }
 
-// Attach sets the number of the column and the Fault that latches its failures.
+// Attach sets the number of the column and the Fault in which the reader records a failure.
 func (s *Source) Attach(fault *Fault, column int) {
 	s.fault, s.column = fault, column
 }
 
-// Fail latches a failure of this reader unless one is latched already. If the reader
-// was never attached the failure is discarded.
+// Fail records a failure of this reader, unless the Fault already has a failure. If the reader
+// was never attached, the failure is discarded.
 func (s *Source) Fail(code FaultCode) {
 	if s.fault != nil && s.fault.Code == FaultNone {
 		s.fault.Code, s.fault.Column = code, s.column

@@ -64,7 +64,7 @@ func (d *ArrayDecoder[T, D, P]) Columns() (length, elem column.Reader) {
 }
 
 // Decode replaces dst by the next value and reuses its memory if it is large enough.
-// A length that exceeds the data latches a fault before memory is allocated for it.
+// If the length exceeds the data, Decode fails the stream before it allocates memory.
 func (d *ArrayDecoder[T, D, P]) Decode(dst []T) []T {
 	n := d.Length.ReadCompact()
 	elem := P(&d.Elem)

@@ -10,7 +10,7 @@
 // difference, the dictionary) for the whole stream. Restart resets the state of a
 // codec. Columns share dictionaries, which are restarted separately.
 //
-// Encode and Decode do not return errors: decoders latch the first failure in the
+// Encode and Decode do not return errors: decoders record the first failure in the
 // bitio.Fault of their stream and then return zeros. No type is safe for use by
 // several goroutines at once.
 package codec

@@ -121,7 +121,7 @@ type decoder interface {
 	Done() bool
 }
 
-// open makes a decoder read data and returns the Fault in which it will latch failures.
+// open makes a decoder read data and returns the Fault in which it will record a failure.
 func open(d decoder, data []byte) *bitio.Fault {
 	fault := new(bitio.Fault)
 	d.Attach(fault, 3)
@@ -129,8 +129,8 @@ func open(d decoder, data []byte) *bitio.Fault {
 	return fault
 }
 
-// requireEnd checks that a decoder has read all data, that one more value latches a
-// fault, and that further values are zero.
+// requireEnd checks that a decoder has read all data, and that reading more values records
+// FaultEnd.
 func requireEnd(t *testing.T, d decoder, fault *bitio.Fault, more func()) {
 	t.Helper()
 	require.True(t, d.Done())

@@ -18,7 +18,7 @@ type Reader interface {
 	Restart()
 	// Done reports whether all of the data except padding was read.
 	Done() bool
-	// Attach sets the number of the column and the Fault that latches its failures.
+	// Attach sets the number of the column and the Fault that records its first failure.
 	Attach(fault *bitio.Fault, column int)
 }
 
@@ -83,7 +83,7 @@ func (t *ReadTree) allFull() {
 	}
 }
 
-// Fault returns the Fault that latches failures of the columns.
+// Fault returns the Fault that records the first failure of the columns.
 func (t *ReadTree) Fault() *bitio.Fault { return &t.fault }
 
 // Split assigns the data of a frame to the columns; payload begins with the size

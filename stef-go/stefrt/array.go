@@ -127,7 +127,8 @@ func (a *Array[T]) reserve(n int) {
 // Reset makes the array empty.
 func (a *Array[T]) Reset() { a.SetLen(0) }
 
-// Clear makes the array empty and clears its marks. For generated code.
+// Clear makes the array empty. It also clears the mark that the array was changed, and the length that
+// was last written. For generated code.
 func (a *Array[T]) Clear() {
 	a.n, a.sent, a.node.mask = 0, 0, 0
 }

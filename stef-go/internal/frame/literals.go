@@ -93,8 +93,9 @@ func (l *literals) after(blocks []byte, size int) {
 	l.later, l.frames, l.size, l.total, l.saved = true, 0, 0, 0, 0
 }
 
-// savedBytes returns how many bytes codes of literals saved in blocks of zstd. If estimate is true,
-// it adds how many bytes codes would save for the literals without a code.
+// savedBytes parses compressed blocks of zstd. It returns how many bytes smaller the blocks are because
+// some of their literals have Huffman codes. If estimate is true, it also counts the other literals:
+// it adds how many bytes smaller they would be with Huffman codes.
 //
 // RFC 8878, section 3.1.1.2.
 func savedBytes(blocks []byte, estimate bool) (saved int) {

@@ -58,7 +58,9 @@ func (a *arrivals) submit(interval time.Duration, inFlight bool, now time.Time) 
 	case gap >= interval:
 		// A gap of a whole interval: no frame waits that long, so the gap does not count.
 	case first && a.prompt && !inFlight:
-		// All callers waited for the answer: the gap is the time to the answer.
+		// All earlier batches were answered, and the new batch followed the last answer promptly. So
+		// the callers probably waited for this answer. The gap depends on the time of the peer to
+		// answer, and not on the pace of the callers, so it does not count.
 	case a.gaps == 0 || late && gap > a.quiet(interval):
 		a.gap, a.gaps = gap, 1
 	case gap > a.quiet(interval):

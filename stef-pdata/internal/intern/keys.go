@@ -77,7 +77,7 @@ func (p *PairStore) Reset() {
 
 func (p *PairStore) extend(n int) {
 	n += len(p.Values)
-	// This about doubles the capacity: append would add only a quarter.
+	// Grow roughly doubles the capacity here. append would add only about a quarter to large slices.
 	if n > min(cap(p.Values), cap(p.Types), cap(p.Places)) {
 		p.Values, p.Types, p.Places = slices.Grow(p.Values, n), slices.Grow(p.Types, n), slices.Grow(p.Places, n)
 	}

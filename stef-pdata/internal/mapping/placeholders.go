@@ -11,9 +11,10 @@ import (
 )
 
 // Placeholders counts the placeholders of templates. It caches the counts of large templates,
-// because a short stream can refer to large templates in many records. The limits of a batch do not
-// bound the time to read these templates: a record with a wrong number of parameters adds nothing
-// to the batch.
+// because a short stream can refer to large templates in many records, and counting reads the whole
+// template. The limits of a batch do not bound this time. If the number of parameters of a record
+// differs from the count, the record is dropped: it costs the time to count, but adds nothing to the
+// batch, so such records never bring the batch nearer to its limits.
 type Placeholders struct {
 	counts []placeholders // allocated at the first large template
 }

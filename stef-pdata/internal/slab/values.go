@@ -12,8 +12,9 @@ import (
 	"go.opentelemetry.io/collector/pdata/xpdata"
 )
 
-// box allocates the boxes of values of one kind. A box is the object to which a field of
-// type any points; it holds the value.
+// box is an allocator for values of one type, such as text. pdata keeps such a value in an object of
+// its own, and a field of type any points to this object. Other comments of this package call the
+// object a box.
 type box struct {
 	chunk
 	typ uintptr // the dynamic type of the field; a uintptr is enough, because types are not in the heap

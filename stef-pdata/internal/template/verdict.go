@@ -97,7 +97,8 @@ func (v *verdict) judge(text, split int) {
 	}
 }
 
-// pause skips texts of the total size of this many samples (at most maxRest) until the next sample.
+// pause starts a pause before the next sample. The pause ends when the skipped texts have the total
+// size of the given number of samples, or of maxRest samples if the number is larger.
 func (v *verdict) pause(samples int) {
 	v.span = min(samples, maxRest)
 	v.rest = v.span * sampleBytes

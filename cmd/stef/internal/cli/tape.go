@@ -49,9 +49,9 @@ func newTape(name string, s otlpfile.Signal, force bool) (*tape, error) {
 }
 
 // createOrKeep opens a file for writing and keeps its content. Without force, it refuses an
-// existing regular file: another program created it after the recording began. It does not open the
-// file for reading. Otherwise a pipe would always have a reader, the recorder, and writes would not
-// fail.
+// existing regular file. Such a file is new: the command has checked before the recording that the
+// file does not exist, so another program has created it since. createOrKeep does not open the file
+// for reading. Otherwise a pipe would always have a reader, the recorder, and writes would not fail.
 func createOrKeep(name string, force bool) (*os.File, error) {
 	flags := os.O_WRONLY | os.O_CREATE
 	if !force && exists(name) {
