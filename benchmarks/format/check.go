@@ -65,7 +65,7 @@ func CheckNative(f Format, c Compression, batches []otlpfile.Batch) error {
 			return fmt.Errorf("%s, %s, batch %d: encoding or decoding the native form (Format.Prepare): %w", f.Name(), c, i, err)
 		}
 		if items != b.Items() {
-			return fmt.Errorf("%s, %s, batch %d, native: the decoder returned %d of %d items", f.Name(), c, i, items, b.Items())
+			return fmt.Errorf("%s, %s, batch %d: the native form (Format.Prepare): the decoder returned %d of %d items", f.Name(), c, i, items, b.Items())
 		}
 	}
 	return nil
