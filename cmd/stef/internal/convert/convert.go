@@ -193,7 +193,7 @@ func (r *Result) cut(o *Options, err error, items uint64) bool {
 	end := BeginConverted
 	if !isCut(err) {
 		var ok bool
-		if err, end, ok = damagedCompression(o.input, err); !ok || !o.Skip {
+		if end, ok, err = damagedCompression(o.input, err); !ok || !o.Skip {
 			return false
 		}
 	}
@@ -224,22 +224,22 @@ func isCut(err error) bool {
 // damagedCompression reports whether an error is the result of damaged compression, extends the
 // error, and returns the end of the note about it. A decompressor can return wrong bytes before it finds
 // the damage. So if content is damaged, damagedCompression reads the rest of the input.
-func damagedCompression(in *file.Input, err error) (damage error, end string, ok bool) {
+func damagedCompression(in *file.Input, err error) (end string, ok bool, damage error) {
 	switch {
 	case errors.As(err, new(*file.TrailingError)):
-		return err, BeforeTrailing, true
+		return BeforeTrailing, true, err
 	case file.Damage(err) != nil:
-		return err, BeforeDamage, true
+		return BeforeDamage, true, err
 	}
 	if !errors.Is(err, otlpfile.ErrCorrupt) && !errors.Is(err, stef.ErrCorrupt) && !errors.Is(err, lake.ErrCorrupt) &&
 		!errors.Is(err, io.ErrUnexpectedEOF) {
-		return err, "", false
+		return "", false, err
 	}
 	rest := in.Rest()
 	if rest == nil || errors.As(rest, new(*file.TrailingError)) {
-		return err, "", false
+		return "", false, err
 	}
-	return fmt.Errorf("%w; the compression is damaged, too: %w", err, rest), BeforeDamage, true
+	return BeforeDamage, true, fmt.Errorf("%w; the compression is damaged, too: %w", err, rest)
 }
 
 // wholeBytes returns how many bytes of an input are before the part, message or frame that is cut.

@@ -250,7 +250,7 @@ func (c *joined) omit(in *file.Input, err error) bool {
 	end := BeginConverted
 	if !isCut(err) {
 		var ok bool
-		if err, end, ok = damagedCompression(in, err); !ok {
+		if end, ok, err = damagedCompression(in, err); !ok {
 			return false
 		}
 	}
