@@ -17,6 +17,7 @@ import (
 type oversized[B any] struct {
 	limit   int64 // queue_size, in the unit of its sizer
 	unit    string
+	first   bool // batches are measured before the queue gets them
 	size    func(B) int
 	items   func(B) int
 	dropped func(ctx context.Context, items int)
@@ -29,6 +30,10 @@ func (x *stefExporter[B]) oversized() *oversized[B] {
 	}
 	queue := x.config.QueueConfig.Get()
 	o := &oversized[B]{limit: queue.QueueSize, items: x.signal.Items}
+	// A queue in memory, and a storage without block_on_overflow, return an error immediately. Then only the
+	// batches with an error are measured, because the queue already measures each batch. But with
+	// wait_for_result, a batch may still be in use when the queue returns.
+	o.first = queue.WaitForResult || queue.StorageID != nil && queue.BlockOnOverflow
 	o.dropped = func(ctx context.Context, items int) { x.telemetry.dropped(ctx, dropTooLarge, items) }
 	switch queue.Sizer {
 	case exporterhelper.RequestSizerTypeItems:
@@ -41,11 +46,28 @@ func (x *stefExporter[B]) oversized() *oversized[B] {
 	return o
 }
 
+// pass passes a batch to the queue.
+func (o *oversized[B]) pass(ctx context.Context, b B, queue func(context.Context, B) error) error {
+	if o == nil {
+		return queue(ctx, b)
+	}
+	if o.first {
+		if err := o.refuse(ctx, b); err != nil {
+			return err
+		}
+		return queue(ctx, b)
+	}
+	err := queue(ctx, b)
+	if err != nil {
+		if refused := o.refuse(ctx, b); refused != nil {
+			return refused
+		}
+	}
+	return err
+}
+
 // refuse returns a permanent error for a batch that is larger than the queue, and counts its items.
 func (o *oversized[B]) refuse(ctx context.Context, b B) error {
-	if o == nil {
-		return nil
-	}
 	size := int64(o.size(b))
 	if size <= o.limit {
 		return nil

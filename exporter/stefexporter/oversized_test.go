@@ -27,12 +27,13 @@ func TestBatchLargerThanQueue(t *testing.T) {
 		names[i] = fmt.Sprint("span ", i)
 	}
 	for _, sizer := range []exporterhelper.RequestSizerType{exporterhelper.RequestSizerTypeItems, exporterhelper.RequestSizerTypeBytes} {
-		for _, stored := range []bool{false, true} {
-			t.Run(fmt.Sprint(sizer.String(), stored), func(t *testing.T) {
+		for kind := range 4 {
+			stored, block := kind&1 > 0, kind&2 > 0
+			t.Run(fmt.Sprint(sizer.String(), stored, block), func(t *testing.T) {
 				p := listen(t, &peer{}, "", true, false)
 				c := testConfig(p.addr)
 				queue := exporterhelper.NewDefaultQueueConfig()
-				queue.Sizer, queue.QueueSize, queue.BlockOnOverflow = sizer, 100, true
+				queue.Sizer, queue.QueueSize, queue.BlockOnOverflow = sizer, 100, block
 				if stored {
 					queue.StorageID = &storeID
 				}

@@ -65,11 +65,8 @@ type watchedTraces struct {
 }
 
 func (w watchedTraces) ConsumeTraces(ctx context.Context, td ptrace.Traces) error {
-	if err := w.large.refuse(ctx, td); err != nil {
-		return err
-	}
 	defer w.senders.watch(ctx)()
-	return w.Traces.ConsumeTraces(ctx, td)
+	return w.large.pass(ctx, td, w.Traces.ConsumeTraces)
 }
 
 type watchedMetrics struct {
@@ -79,11 +76,8 @@ type watchedMetrics struct {
 }
 
 func (w watchedMetrics) ConsumeMetrics(ctx context.Context, md pmetric.Metrics) error {
-	if err := w.large.refuse(ctx, md); err != nil {
-		return err
-	}
 	defer w.senders.watch(ctx)()
-	return w.Metrics.ConsumeMetrics(ctx, md)
+	return w.large.pass(ctx, md, w.Metrics.ConsumeMetrics)
 }
 
 type watchedLogs struct {
@@ -93,9 +87,6 @@ type watchedLogs struct {
 }
 
 func (w watchedLogs) ConsumeLogs(ctx context.Context, ld plog.Logs) error {
-	if err := w.large.refuse(ctx, ld); err != nil {
-		return err
-	}
 	defer w.senders.watch(ctx)()
-	return w.Logs.ConsumeLogs(ctx, ld)
+	return w.large.pass(ctx, ld, w.Logs.ConsumeLogs)
 }

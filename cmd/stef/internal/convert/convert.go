@@ -190,12 +190,9 @@ func (r *Result) cut(o *Options, err error, items uint64) bool {
 	if err == nil || !(o.Skip || messages) || items == 0 {
 		return false
 	}
-	end := BeginConverted
-	if !isCut(err) {
-		var ok bool
-		if end, ok, err = damagedCompression(o.input, err); !ok || !o.Skip {
-			return false
-		}
+	end, ok, err := lostEnd(o.input, err)
+	if !ok || end != BeginConverted && !o.Skip {
+		return false
 	}
 	if whole, ok := wholeBytes(err); ok {
 		o.input.Keep(whole)
@@ -221,11 +218,13 @@ func isCut(err error) bool {
 	return errors.Is(err, io.ErrUnexpectedEOF)
 }
 
-// damagedCompression reports whether an error is the result of damaged compression, extends the
-// error, and returns the end of the note about it. A decompressor can return wrong bytes before it finds
-// the damage. So if content is damaged, damagedCompression reads the rest of the input.
-func damagedCompression(in *file.Input, err error) (end string, ok bool, damage error) {
+// lostEnd reports whether an error means that the end of the input is lost: the input is cut, or its
+// compression is damaged. It extends the error, and returns the end of the note about it. A decompressor can
+// return wrong bytes before it finds the damage. So if content is damaged, lostEnd reads the rest of the input.
+func lostEnd(in *file.Input, err error) (end string, ok bool, damage error) {
 	switch {
+	case isCut(err):
+		return BeginConverted, true, err
 	case errors.As(err, new(*file.TrailingError)):
 		return BeforeTrailing, true, err
 	case file.Damage(err) != nil:

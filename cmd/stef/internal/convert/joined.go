@@ -247,12 +247,9 @@ func (c *joined) omit(in *file.Input, err error) bool {
 	if !c.Skip {
 		return false
 	}
-	end := BeginConverted
-	if !isCut(err) {
-		var ok bool
-		if end, ok, err = damagedCompression(in, err); !ok {
-			return false
-		}
+	end, ok, err := lostEnd(in, err)
+	if !ok {
+		return false
 	}
 	if whole, ok := wholeBytes(err); ok {
 		in.Keep(whole)
