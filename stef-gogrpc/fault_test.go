@@ -23,6 +23,7 @@ import (
 	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/credentials/insecure"
 
+	"github.com/otelstef/stef/internal/freeport"
 	"github.com/otelstef/stef/internal/netfault"
 	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/otelstef"
@@ -441,7 +442,7 @@ func TestFaultsOverTCP(t *testing.T) {
 	f := func(name string, every int) {
 		t.Run(name, func(t *testing.T) {
 			defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
-			address := freeAddress(t)
+			address := freeport.Address(t)
 			p := plan(t, every)
 			proxy, err := netfault.NewProxy(netfault.Link{Seed: p.seed}, address)
 			require.NoError(t, err)
@@ -489,13 +490,4 @@ func TestFaultsInMemory(t *testing.T) {
 	for seed := range seeds {
 		f(fmt.Sprintf("faults %d", seed), 20, seed)
 	}
-}
-
-// freeAddress returns an address that servers can listen on, one after another.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer l.Close()
-	return l.Addr().String()
 }

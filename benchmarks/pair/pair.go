@@ -5,7 +5,6 @@ package pair
 
 import (
 	"context"
-	"net"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -24,6 +23,7 @@ import (
 	"go.opentelemetry.io/collector/receiver/receivertest"
 
 	"github.com/otelstef/stef/exporter/stefexporter"
+	"github.com/otelstef/stef/internal/freeport"
 	"github.com/otelstef/stef/internal/otlpfile"
 	"github.com/otelstef/stef/receiver/stefreceiver"
 )
@@ -90,7 +90,7 @@ type pair struct {
 func startPair(tb testing.TB, v Variant, signal otlpfile.Signal, consume func(otlpfile.Batch)) *pair {
 	tb.Helper()
 	p := &pair{signal: signal, consume: consume}
-	address := freeAddress(tb)
+	address := freeport.Address(tb)
 
 	config := stefreceiver.NewFactory().CreateDefaultConfig().(*stefreceiver.Config)
 	config.ServerConfig.NetAddr.Endpoint = address
@@ -103,14 +103,6 @@ func startPair(tb testing.TB, v Variant, signal otlpfile.Signal, consume func(ot
 	require.NoError(tb, err)
 	require.NoError(tb, p.sender.Start(context.Background(), newHost(&p.network)))
 	return p
-}
-
-func freeAddress(tb testing.TB) string {
-	tb.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(tb, err)
-	defer l.Close()
-	return l.Addr().String()
 }
 
 func (p *pair) newExporter(config *stefexporter.Config) (component.Component, error) {

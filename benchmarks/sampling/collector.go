@@ -57,7 +57,7 @@ func runCollector(config string) error {
 	return command.Execute()
 }
 
-func (s *scenario) configuration(listen, backend string, metrics int) string {
+func (s *scenario) configuration(listen, backend, metrics string) string {
 	processors := s.processors
 	if s.limit > 0 {
 		processors = append([]string{"memory_limiter"}, processors...)
@@ -88,7 +88,7 @@ service:
     metrics:
       level: detailed
       readers:
-        - pull: {exporter: {prometheus: {host: 127.0.0.1, port: %d, without_scope_info: false}}}
+        - pull: {exporter: {prometheus: {host: 127.0.0.1, port: %s, without_scope_info: false}}}
   pipelines:
     traces:
       receivers: [stef]

@@ -28,6 +28,7 @@ import (
 	"go.opentelemetry.io/collector/receiver/receivertest"
 
 	"github.com/otelstef/stef/exporter/stefexporter"
+	"github.com/otelstef/stef/internal/freeport"
 	"github.com/otelstef/stef/receiver/stefreceiver"
 )
 
@@ -89,15 +90,6 @@ func (s *sink) consume(_ context.Context, td ptrace.Traces) error {
 		}
 	}
 	return nil
-}
-
-func freeAddress() (string, int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", 0, err
-	}
-	defer l.Close()
-	return l.Addr().String(), l.Addr().(*net.TCPAddr).Port, nil
 }
 
 // measure runs a scenario: a sender and a sink in this process, and a Collector between them.
@@ -258,11 +250,15 @@ func (r *result) send(ctx context.Context, send func(context.Context, ptrace.Tra
 
 // startCollector starts the Collector and waits until it listens.
 func (s *scenario) startCollector(backend string) (entry, metrics string, command *exec.Cmd, err error) {
-	entry, _, err = freeAddress()
+	entry, err = freeport.Find()
 	if err != nil {
 		return "", "", nil, err
 	}
-	_, port, err := freeAddress()
+	own, err := freeport.Find()
+	if err != nil {
+		return "", "", nil, err
+	}
+	_, port, err := net.SplitHostPort(own)
 	if err != nil {
 		return "", "", nil, err
 	}
@@ -281,7 +277,7 @@ func (s *scenario) startCollector(backend string) (entry, metrics string, comman
 	if err := command.Start(); err != nil {
 		return "", "", nil, err
 	}
-	metrics = fmt.Sprintf("http://127.0.0.1:%d/metrics", port)
+	metrics = "http://" + own + "/metrics"
 	for range 600 {
 		if conn, err := net.Dial("tcp", entry); err == nil {
 			return entry, metrics, command, conn.Close()
@@ -305,7 +301,7 @@ func (t *tail) Write(p []byte) (int, error) {
 
 // startSink starts a receiver of both protocols.
 func startSink(ctx context.Context, to *sink) (address string, stop func(), err error) {
-	if address, _, err = freeAddress(); err != nil {
+	if address, err = freeport.Find(); err != nil {
 		return "", nil, err
 	}
 	f := stefreceiver.NewFactory()

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/otelstef/stef/internal/freeport"
 )
 
 func TestRun(t *testing.T) {
@@ -114,9 +116,9 @@ func (l *locked) String() string {
 }
 
 func TestServe(t *testing.T) {
-	otlp, err := freeAddress()
+	otlp, err := freeport.Find()
 	require.NoError(t, err)
-	stef, err := freeAddress()
+	stef, err := freeport.Find()
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	var out locked

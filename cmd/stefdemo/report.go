@@ -13,6 +13,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/otelstef/stef/internal/freeport"
 	"github.com/otelstef/stef/internal/netfault"
 )
 
@@ -73,11 +74,11 @@ const arrival = 30 * time.Second
 // It measures the first half of each recording, on new streams, and then the second half, sent
 // rounds times on the same streams.
 func measure(ctx context.Context, protocol string, recordings *[len(signals)]*recording, rounds int) (all [len(signals)]costs, err error) {
-	entry, err := freeAddress()
+	entry, err := freeport.Find()
 	if err != nil {
 		return all, err
 	}
-	exit, err := freeAddress()
+	exit, err := freeport.Find()
 	if err != nil {
 		return all, err
 	}

@@ -100,6 +100,7 @@ internal/otlpfile             -> pdata zstd
 internal/replay               -> internal/otlpfile internal/signal internal/signal/anysignal stef-go stef-gogrpc stef-pdata pdata grpc
 internal/netfault             ->
 internal/diskfault            ->
+internal/freeport             ->
 internal/arch                 ->
 internal/docs                 ->
 internal/walks                -> stef-go stef-go/otelstef stef-pdata exporter/stefexporter receiver/stefreceiver collector pdata

@@ -6,7 +6,6 @@ package docs
 import (
 	"bytes"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,6 +17,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/otelstef/stef/internal/freeport"
 	"github.com/otelstef/stef/internal/teltest"
 	"github.com/otelstef/stef/stef-go/dynamic"
 	"github.com/otelstef/stef/stef-go/idl"
@@ -120,10 +120,7 @@ func (x *tester) withPorts(text string) string {
 			x.ports = map[string]string{}
 		}
 		if x.ports[address] == "" {
-			l, err := net.Listen("tcp", "127.0.0.1:0")
-			require.NoError(x.t, err)
-			x.ports[address] = strings.Replace(l.Addr().String(), "127.0.0.1", "localhost", 1)
-			require.NoError(x.t, l.Close())
+			x.ports[address] = strings.Replace(freeport.Address(x.t), "127.0.0.1", "localhost", 1)
 		}
 		return x.ports[address]
 	})

@@ -21,6 +21,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/otelstef/stef/internal/freeport"
 )
 
 // binaryEnv names the program of the distribution.
@@ -38,27 +40,19 @@ func binary(t *testing.T) string {
 
 func long() bool { return os.Getenv("STEF_LONG") != "" }
 
-// given has the ports that freePort has returned. The system may return an unused port
-// twice, but freePort returns it only once.
-var given sync.Map
-
 // freePort returns an unused port of the loopback interface, a new one each time.
 func freePort(t *testing.T) int {
 	t.Helper()
-	for {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		require.NoError(t, err)
-		port := l.Addr().(*net.TCPAddr).Port
-		require.NoError(t, l.Close())
-		if _, again := given.LoadOrStore(port, true); !again {
-			return port
-		}
-	}
+	_, port, err := net.SplitHostPort(freeport.Address(t))
+	require.NoError(t, err)
+	n, err := strconv.Atoi(port)
+	require.NoError(t, err)
+	return n
 }
 
 func address(t *testing.T) string {
 	t.Helper()
-	return fmt.Sprintf("127.0.0.1:%d", freePort(t))
+	return freeport.Address(t)
 }
 
 // collector is a process that runs the program of the distribution.

@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -25,6 +24,7 @@ import (
 	"go.opentelemetry.io/collector/receiver/receivertest"
 
 	"github.com/otelstef/stef/internal/fixtures"
+	"github.com/otelstef/stef/internal/freeport"
 )
 
 // kafkaBroker is a Kafka broker in a process of its own, in KRaft mode.
@@ -43,7 +43,7 @@ func newBroker(t *testing.T) *kafkaBroker {
 	if lib == "" {
 		t.Skip("needs a Kafka broker: make test-kafka fetches one and runs this test")
 	}
-	b := &kafkaBroker{lib: lib, dir: t.TempDir(), address: freeAddress(t)}
+	b := &kafkaBroker{lib: lib, dir: t.TempDir(), address: freeport.Address(t)}
 	properties := fmt.Sprintf(`process.roles=broker,controller
 node.id=1
 controller.quorum.voters=1@%[2]s
@@ -58,7 +58,7 @@ offsets.topic.num.partitions=1
 transaction.state.log.replication.factor=1
 transaction.state.log.min.isr=1
 group.initial.rebalance.delay.ms=0
-`, b.address, freeAddress(t), b.dir, partitions)
+`, b.address, freeport.Address(t), b.dir, partitions)
 	require.NoError(t, os.WriteFile(filepath.Join(b.dir, "server.properties"), []byte(properties), 0o600))
 	format := b.java("kafka.tools.StorageTool", "format", "-t", "MkU3OEVBNTcwNTJENDM2Qk", "-c", filepath.Join(b.dir, "server.properties"))
 	out, err := format.CombinedOutput()
@@ -66,14 +66,6 @@ group.initial.rebalance.delay.ms=0
 	b.start(t)
 	t.Cleanup(func() { b.kill(t) })
 	return b
-}
-
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer l.Close()
-	return l.Addr().String()
 }
 
 func (b *kafkaBroker) java(class string, args ...string) *exec.Cmd {

@@ -22,6 +22,8 @@ import (
 	"github.com/johannesboyne/gofakes3/backend/s3mem"
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/confmap"
+
+	"github.com/otelstef/stef/internal/freeport"
 )
 
 const examples = "../../extension/stefencodingextension/examples"
@@ -215,7 +217,7 @@ func TestExamples(t *testing.T) {
 		names[signal] = "examples-" + signal
 	}
 	kafka := "KAFKA=" + broker(t, names)
-	agent, gateway := freeAddress(t), freeAddress(t)
+	agent, gateway := freeport.Address(t), freeport.Address(t)
 	processes := []*process{
 		start(t, binary, "consumer", "", kafka, "TOPIC=examples", "BACKEND="+to.address),
 		start(t, binary, "gateway", gateway, kafka, "TOPIC=examples", "GATEWAY="+gateway),
@@ -241,7 +243,7 @@ func TestExamples(t *testing.T) {
 // error_backoff, it would stop reading the partition until the Collector is restarted, also when
 // the backend is back.
 func TestConsumerContinues(t *testing.T) {
-	binary, names, backend := collectorBinary(t), map[string]string{}, freeAddress(t)
+	binary, names, backend := collectorBinary(t), map[string]string{}, freeport.Address(t)
 	for _, signal := range []string{"logs", "traces", "metrics"} {
 		names[signal] = "continues-" + signal
 	}
@@ -252,7 +254,7 @@ exporters:
 receivers:
   kafka: {error_backoff: {initial_interval: 100ms, max_interval: 100ms, max_elapsed_time: 2s}}
 `, "", kafka, "TOPIC=continues", "BACKEND="+backend)
-	gateway := freeAddress(t)
+	gateway := freeport.Address(t)
 	start(t, binary, "gateway", gateway, kafka, "TOPIC=continues", "GATEWAY="+gateway)
 	from := startSenders(t, gateway)
 	from.send(t, 0, 100)
@@ -293,7 +295,7 @@ func TestArchive(t *testing.T) {
 	require.NoError(t, backend.CreateBucket("telemetry"))
 	server := httptest.NewServer(gofakes3.New(backend).Server())
 	defer server.Close()
-	dir, address, binary := t.TempDir(), freeAddress(t), collectorBinary(t)
+	dir, address, binary := t.TempDir(), freeport.Address(t), collectorBinary(t)
 	objects := []string{"S3=" + server.URL, "AWS_ACCESS_KEY_ID=key", "AWS_SECRET_ACCESS_KEY=secret"}
 	began := time.Now()
 	p := start(t, binary, "archive", address, append(objects, "GATEWAY="+address, "ARCHIVE="+dir)...)
@@ -385,7 +387,7 @@ func TestDeployment(t *testing.T) {
 		p.name = name
 		return p
 	}
-	stefGateway, otlpGateway, stefAgent, otlpAgent := freeAddress(t), freeAddress(t), freeAddress(t), freeAddress(t)
+	stefGateway, otlpGateway, stefAgent, otlpAgent := freeport.Address(t), freeport.Address(t), freeport.Address(t), freeport.Address(t)
 	killed := run("consumer", "consumer", "")
 	processes := []*process{
 		run("consumer", "consumer", ""),

@@ -15,6 +15,7 @@ import (
 	"go.opentelemetry.io/collector/receiver/receivertest"
 
 	"github.com/otelstef/stef/exporter/stefexporter"
+	"github.com/otelstef/stef/internal/freeport"
 	"github.com/otelstef/stef/receiver/stefreceiver"
 )
 
@@ -30,7 +31,7 @@ type sink struct {
 
 func newSink(t *testing.T) *sink {
 	t.Helper()
-	return newSinkAt(t, freeAddress(t))
+	return newSinkAt(t, freeport.Address(t))
 }
 
 func newSinkAt(t *testing.T, address string) *sink {

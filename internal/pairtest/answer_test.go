@@ -19,6 +19,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/otelstef/stef/exporter/stefexporter"
+	"github.com/otelstef/stef/internal/freeport"
 )
 
 const (
@@ -37,7 +38,7 @@ func TestErrorsOfNextHop(t *testing.T) {
 	var answer atomic.Pointer[error]
 	s := newSink(&traceKind)
 	s.decide = func(context.Context, []string) error { return *answer.Load() }
-	addr := freeAddr(t)
+	addr := freeport.Address(t)
 	startReceiver(t, &traceKind, receiverConfig(t, addr, ""), s)
 	f := func(protocol stefexporter.Protocol, failure error, permanent bool, kept string) {
 		t.Helper()
@@ -92,9 +93,9 @@ func TestOwnErrors(t *testing.T) {
 		}
 	}
 	nothing := func(*stefexporter.Config) {}
-	f(freeAddr(t), "nothing listens there", nothing)
+	f(freeport.Address(t), "nothing listens there", nothing)
 	f("backend.invalid:4320", "", nothing)
-	addr := freeAddr(t)
+	addr := freeport.Address(t)
 	startReceiver(t, &traceKind, receiverConfig(t, addr, ""), newSink(&traceKind))
 	f(addr, "the peer does not speak TLS", func(c *stefexporter.Config) { c.ClientConfig.TLS.Insecure = false })
 }
@@ -107,7 +108,7 @@ func TestLimitsOfPeer(t *testing.T) {
 	}
 	f := func(receiver, want string, change func(*stefexporter.Config)) {
 		t.Helper()
-		addr := freeAddr(t)
+		addr := freeport.Address(t)
 		startReceiver(t, &traceKind, receiverConfig(t, addr, receiver), newSink(&traceKind))
 		x := startExporter(t, &traceKind, exporterConfig(addr, func(c *stefexporter.Config) {
 			c.Stef.MaxFrameSizeKiB, c.Stef.Compression, c.Fallback.Compression = 4096, "none", "none"

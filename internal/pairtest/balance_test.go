@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc/resolver/manual"
 
 	"github.com/otelstef/stef/exporter/stefexporter"
+	"github.com/otelstef/stef/internal/freeport"
 )
 
 // backends are receivers behind one name.
@@ -32,7 +33,7 @@ func startBackends(t *testing.T, n int) *backends {
 	t.Helper()
 	b := &backends{names: manual.NewBuilderWithScheme("stefpair")}
 	for range n {
-		addr := freeAddr(t)
+		addr := freeport.Address(t)
 		s := newSink(&traceKind)
 		b.addrs = append(b.addrs, addr)
 		b.sinks = append(b.sinks, s)

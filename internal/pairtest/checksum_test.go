@@ -22,6 +22,7 @@ import (
 	"go.opentelemetry.io/collector/receiver/receivertest"
 
 	"github.com/otelstef/stef/exporter/stefexporter"
+	"github.com/otelstef/stef/internal/freeport"
 	"github.com/otelstef/stef/receiver/stefreceiver"
 )
 
@@ -105,7 +106,7 @@ func TestChecksums(t *testing.T) {
 	ctx := context.Background()
 	for _, checksums := range []bool{false, true} {
 		t.Run(map[bool]string{false: "without", true: "with"}[checksums], func(t *testing.T) {
-			addr := freeAddr(t)
+			addr := freeport.Address(t)
 			var mu sync.Mutex
 			var got [][]byte
 			telemetry := componenttest.NewTelemetry()

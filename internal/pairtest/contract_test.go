@@ -10,6 +10,7 @@ import (
 	"go.opentelemetry.io/collector/pipeline"
 
 	"github.com/otelstef/stef/exporter/stefexporter"
+	"github.com/otelstef/stef/internal/freeport"
 	"github.com/otelstef/stef/receiver/stefreceiver"
 )
 
@@ -20,7 +21,7 @@ func TestContract(t *testing.T) {
 		for _, protocol := range []stefexporter.Protocol{stefexporter.ProtocolAuto, stefexporter.ProtocolSTEF, stefexporter.ProtocolOTLP} {
 			t.Run(signal.String()+" by "+string(protocol), func(t *testing.T) {
 				t.Parallel()
-				addr := freeAddr(t)
+				addr := freeport.Address(t)
 				exportertest.CheckConsumeContract(exportertest.CheckConsumeContractParams{
 					T:                    t,
 					NumberOfTestElements: 15,

@@ -18,6 +18,7 @@ import (
 	"go.opentelemetry.io/collector/exporter/exporterhelper"
 
 	"github.com/otelstef/stef/exporter/stefexporter"
+	"github.com/otelstef/stef/internal/freeport"
 )
 
 // protocols are the protocols to test. With our receiver, auto is the same as STEF.
@@ -42,7 +43,7 @@ func TestDelivery(t *testing.T) {
 }
 
 func testDelivery[T any](t *testing.T, k *kind[T], protocol stefexporter.Protocol, items string) {
-	addr := freeAddr(t)
+	addr := freeport.Address(t)
 	s := newSink(k)
 	r := startReceiver(t, k, receiverConfig(t, addr, ""), s)
 	x := startExporter(t, k, exporterConfig(addr, func(c *stefexporter.Config) {
@@ -68,7 +69,7 @@ func TestPipelineErrors(t *testing.T) {
 }
 
 func testPipelineErrors[T any](t *testing.T, k *kind[T], protocol stefexporter.Protocol) {
-	addr := freeAddr(t)
+	addr := freeport.Address(t)
 	s := newSink(k)
 	var refusals atomic.Int32
 	var bad atomic.Int64
@@ -107,7 +108,7 @@ func testPipelineErrors[T any](t *testing.T, k *kind[T], protocol stefexporter.P
 // that the exporter could not deliver is counted.
 func TestShutdownUnderLoad(t *testing.T) {
 	t.Parallel()
-	addr := freeAddr(t)
+	addr := freeport.Address(t)
 	s := newSink(&traceKind)
 	s.decide = func(context.Context, []string) error {
 		time.Sleep(2 * time.Millisecond)
@@ -133,7 +134,7 @@ func TestShutdownUnderLoad(t *testing.T) {
 // protocol.
 func TestMetadata(t *testing.T) {
 	for _, protocol := range protocols {
-		addr := freeAddr(t)
+		addr := freeport.Address(t)
 		s := newSink(&logKind)
 		var wrong atomic.Int32
 		s.decide = func(ctx context.Context, ids []string) error {

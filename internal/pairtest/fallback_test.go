@@ -20,6 +20,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/otelstef/stef/exporter/stefexporter"
+	"github.com/otelstef/stef/internal/freeport"
 )
 
 type otlpTraces struct {
@@ -87,7 +88,7 @@ func TestFallback(t *testing.T) {
 
 func testFallback[T any](t *testing.T, k *kind[T], register func(*grpc.Server, *sink[T])) {
 	t.Parallel()
-	addr := freeAddr(t)
+	addr := freeport.Address(t)
 	s := newSink(k)
 	stop := startOTLPOnly(t, addr, func(server *grpc.Server) { register(server, s) })
 	x := startExporter(t, k, exporterConfig(addr, func(c *stefexporter.Config) {

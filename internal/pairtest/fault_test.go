@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/otelstef/stef/exporter/stefexporter"
+	"github.com/otelstef/stef/internal/freeport"
 	"github.com/otelstef/stef/internal/netfault"
 )
 
@@ -31,7 +32,7 @@ func testFaults[T any](t *testing.T, k *kind[T], protocol stefexporter.Protocol,
 	if os.Getenv("STEF_LONG") != "" {
 		steps, batches = 200, 1500
 	}
-	addr := freeAddr(t)
+	addr := freeport.Address(t)
 	s := newSink(k)
 	r := startReceiver(t, k, receiverConfig(t, addr, ""), s)
 	net, err := netfault.NewProxy(netfault.Link{RoundTrip: 2 * time.Millisecond, Seed: seed}, addr)
@@ -79,7 +80,7 @@ func testFaults[T any](t *testing.T, k *kind[T], protocol stefexporter.Protocol,
 // works again.
 func TestCutAndHeal(t *testing.T) {
 	t.Parallel()
-	addr := freeAddr(t)
+	addr := freeport.Address(t)
 	s := newSink(&traceKind)
 	r := startReceiver(t, &traceKind, receiverConfig(t, addr, ""), s)
 	net, err := netfault.NewProxy(netfault.Link{}, addr)
@@ -109,7 +110,7 @@ func TestCutAndHeal(t *testing.T) {
 
 func TestReceiverRestarts(t *testing.T) {
 	t.Parallel()
-	addr := freeAddr(t)
+	addr := freeport.Address(t)
 	s := newSink(&metricKind)
 	restart := func() *receiverEnd {
 		r := startReceiver(t, &metricKind, receiverConfig(t, addr, "shutdown_timeout: 20ms"), s)

@@ -13,6 +13,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/plog"
 
 	"github.com/otelstef/stef/exporter/stefexporter"
+	"github.com/otelstef/stef/internal/freeport"
 )
 
 // TestStreamMemory uses a receiver with little memory for dictionaries. The receiver ends
@@ -20,7 +21,7 @@ import (
 func TestStreamMemory(t *testing.T) {
 	t.Parallel()
 	const batches, items = 60, 40
-	addr := freeAddr(t)
+	addr := freeport.Address(t)
 	s := newSink(&logKind)
 	r := startReceiver(t, &logKind, receiverConfig(t, addr, "limits: {stream_memory_limit_mib: 1, max_chunk_mib: 1}"), s)
 	x := startExporter(t, &logKind, exporterConfig(addr, func(c *stefexporter.Config) {

@@ -5,9 +5,6 @@ package pairtest
 
 import (
 	"context"
-	"fmt"
-	"math/rand/v2"
-	"net"
 	"sync"
 	"testing"
 	"time"
@@ -25,26 +22,6 @@ import (
 	"github.com/otelstef/stef/exporter/stefexporter"
 	"github.com/otelstef/stef/receiver/stefreceiver"
 )
-
-// given has the addresses that freeAddr returned.
-var given sync.Map
-
-// freeAddr returns an unused address, a new address each time. Before a test listens on it, no
-// client can get its port, because systems choose ports above 32767 for clients.
-func freeAddr(t testing.TB) string {
-	t.Helper()
-	for {
-		addr := fmt.Sprintf("127.0.0.1:%d", 20_000+rand.IntN(12_000))
-		l, err := net.Listen("tcp", addr)
-		if err != nil {
-			continue
-		}
-		require.NoError(t, l.Close())
-		if _, again := given.LoadOrStore(addr, true); !again {
-			return addr
-		}
-	}
-}
 
 // exporterConfig has no queue and no retries, so that tests see the results of sends. Its intervals
 // for retries, flushes and probes are short.

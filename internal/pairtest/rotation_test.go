@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/otelstef/stef/exporter/stefexporter"
+	"github.com/otelstef/stef/internal/freeport"
 )
 
 // TestRotation replaces streams under load: at the request of either end, or because the connection
@@ -20,7 +21,7 @@ func TestRotation(t *testing.T) {
 	f := func(name, receiver string, inOrder bool, change func(*stefexporter.Config)) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			addr := freeAddr(t)
+			addr := freeport.Address(t)
 			s := newSink(&logKind)
 			r := startReceiver(t, &logKind, receiverConfig(t, addr, receiver), s)
 			x := startExporter(t, &logKind, exporterConfig(addr, func(c *stefexporter.Config) {
@@ -54,7 +55,7 @@ func TestRotation(t *testing.T) {
 // a pipeline with several exporters.
 func TestSharedData(t *testing.T) {
 	s := newSink(&metricKind)
-	addr := freeAddr(t)
+	addr := freeport.Address(t)
 	startReceiver(t, &metricKind, receiverConfig(t, addr, ""), s)
 	var group sync.WaitGroup
 	batch := metricKind.batch([]string{"a", "b", "c", "d"})

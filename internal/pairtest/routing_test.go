@@ -20,6 +20,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/otelstef/stef/exporter/stefexporter"
+	"github.com/otelstef/stef/internal/freeport"
 )
 
 // gateTo forwards connections to a receiver. The method cut ends them, like a failure of the
@@ -36,7 +37,7 @@ type gateTo struct {
 }
 
 func startGate(t *testing.T, target string) *gateTo {
-	g := &gateTo{t: t, target: target, addr: freeAddr(t), conns: map[net.Conn]bool{}}
+	g := &gateTo{t: t, target: target, addr: freeport.Address(t), conns: map[net.Conn]bool{}}
 	g.open()
 	t.Cleanup(g.cut)
 	return g
@@ -186,7 +187,7 @@ func TestRoutingByTrace(t *testing.T) {
 	var gates []*gateTo
 	var endpoints []string
 	for range 3 {
-		addr := freeAddr(t)
+		addr := freeport.Address(t)
 		s := newSink(&traceKind)
 		startReceiver(t, &traceKind, receiverConfig(t, addr, ""), s)
 		gate := startGate(t, addr)
@@ -248,7 +249,7 @@ func TestRoutingByTrace(t *testing.T) {
 // resolves the host name several times. Every push succeeds, and every item arrives.
 func TestRoutingByName(t *testing.T) {
 	s := newSink(&traceKind)
-	port := strings.TrimPrefix(freeAddr(t), "127.0.0.1:")
+	port := strings.TrimPrefix(freeport.Address(t), "127.0.0.1:")
 	startReceiver(t, &traceKind, receiverConfig(t, "127.0.0.1:"+port, ""), s)
 	x := startExporter(t, &traceKind, exporterConfig("localhost:"+port, func(c *stefexporter.Config) {
 		c.RoutingKey, c.Protocol, c.ResolveInterval = stefexporter.RoutingService, stefexporter.ProtocolSTEF, 200*time.Millisecond

@@ -23,6 +23,7 @@ import (
 	"go.opentelemetry.io/collector/config/configtls"
 
 	"github.com/otelstef/stef/exporter/stefexporter"
+	"github.com/otelstef/stef/internal/freeport"
 )
 
 // authority signs certificates and stores them in files.
@@ -106,7 +107,7 @@ func TestTLS(t *testing.T) {
 		for _, protocol := range protocols {
 			t.Run(name+" by "+string(protocol), func(t *testing.T) {
 				t.Parallel()
-				addr := freeAddr(t)
+				addr := freeport.Address(t)
 				s := newSink(&logKind)
 				startReceiver(t, &logKind, receiverConfig(t, addr, receiver), s)
 				x := startExporter(t, &logKind, exporterConfig(addr, func(c *stefexporter.Config) {

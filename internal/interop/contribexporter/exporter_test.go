@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -27,17 +28,19 @@ import (
 	"google.golang.org/grpc"
 )
 
-// given has the addresses that freeAddress has returned. The system may return an unused
-// port twice, but freeAddress returns it only once.
+// given has the addresses that freeAddress has returned.
 var given sync.Map
 
-// freeAddress returns an unused address, a new one each time.
+// freeAddress returns an unused address, a new one each time. It must not be one that the system
+// chooses for a client meanwhile, so its port is below 32768.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	for {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		require.NoError(t, err)
-		address := l.Addr().String()
+		address := fmt.Sprintf("127.0.0.1:%d", 20_000+rand.IntN(12_000))
+		l, err := net.Listen("tcp", address)
+		if err != nil {
+			continue
+		}
 		require.NoError(t, l.Close())
 		if _, again := given.LoadOrStore(address, true); !again {
 			return address

@@ -15,6 +15,7 @@ import (
 
 	"github.com/otelstef/stef/cmd/stef/internal/cli"
 	"github.com/otelstef/stef/internal/fixtures"
+	"github.com/otelstef/stef/internal/freeport"
 )
 
 func TestMistakesOfFlags(t *testing.T) {
@@ -110,7 +111,7 @@ func TestMistakesOfContent(t *testing.T) {
 // The summary of replay counts what was sent. If nothing was sent, replay prints no summary.
 func TestReplaySummary(t *testing.T) {
 	m := newMistakes(t)
-	code, _, stderr := run(nil, "replay", "--endpoint", freeAddress(t), "--retries", "0", "--rate", "max", m.json)
+	code, _, stderr := run(nil, "replay", "--endpoint", freeport.Address(t), "--retries", "0", "--rate", "max", m.json)
 	require.Equal(t, cli.ExitIO, code)
 	require.NotContains(t, stderr, "sent ")
 

@@ -26,15 +26,6 @@ import (
 	"github.com/otelstef/stef/stef-go/rotate"
 )
 
-// freeAddress returns an unused address of the loopback interface.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer l.Close()
-	return l.Addr().String()
-}
-
 // lockedBuffer is output that a test reads while it is written.
 type lockedBuffer struct {
 	mu  sync.Mutex

@@ -32,6 +32,7 @@ import (
 	"google.golang.org/grpc/credentials"
 
 	"github.com/otelstef/stef/cmd/stef/internal/cli"
+	"github.com/otelstef/stef/internal/freeport"
 	"github.com/otelstef/stef/internal/otlpfile"
 	"github.com/otelstef/stef/internal/replay"
 	stef "github.com/otelstef/stef/stef-go"
@@ -43,7 +44,7 @@ import (
 // after its retries.
 func TestReplayUnreachable(t *testing.T) {
 	dir, recorded := folder(t)
-	down := freeAddress(t)
+	down := freeport.Address(t)
 	f := func(want string, args ...string) {
 		t.Helper()
 		began := time.Now()

@@ -1,0 +1,64 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package freeport finds ports for servers whose address must be known before they listen, for
+// example because it is in the configuration of another process.
+//
+// A server that can choose its port itself listens on port 0 and needs no such search.
+package freeport
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"sync"
+)
+
+// The ports from first to last are below those that systems choose for clients and for port 0 (from
+// 32768 on Linux, from 49152 elsewhere). So between the search and the start of the server, and while
+// a test restarts the server, no connection of this machine takes the port.
+const first, last = 20_000, 31_999
+
+// given has the addresses that Find has returned.
+var given sync.Map
+
+// Find returns an address of the loopback interface on which nothing listens. Within a process, it
+// returns each address once. The error says why the last of 1,000 ports could not be used.
+func Find() (string, error) {
+	var reason error
+	for range 1_000 {
+		address := pick()
+		l, err := net.Listen("tcp", address)
+		if err != nil {
+			reason = err
+			continue
+		}
+		if err := l.Close(); err != nil {
+			return "", err
+		}
+		if _, again := given.LoadOrStore(address, true); again {
+			reason = errors.New(address + " is reserved")
+			continue
+		}
+		return address, nil
+	}
+	return "", fmt.Errorf("no unused port: %w", reason)
+}
+
+func pick() string {
+	return fmt.Sprintf("127.0.0.1:%d", first+rand.IntN(last-first+1))
+}
+
+// Address is Find for tests and benchmarks: t fails if there is no unused port.
+func Address(t interface {
+	Helper()
+	Fatal(args ...any)
+}) string {
+	t.Helper()
+	address, err := Find()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return address
+}
