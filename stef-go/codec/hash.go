@@ -82,6 +82,12 @@ func Words(v string) (a, b uint64) {
 	return 0, 0
 }
 
+// PlaceOf returns the place of a text in a table of 1<<bits places. It hashes only the length and the
+// words of the text, so it suits tables that may forget texts.
+func PlaceOf(first, last uint64, length, bits int) uint64 {
+	return (first + 3*last + uint64(length)) * GoldenRatio >> (64 - bits)
+}
+
 // hashLong returns the hash of a text that does not fit in two words.
 func hashLong(v string) uint64 {
 	n := len(v)

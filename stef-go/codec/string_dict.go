@@ -143,14 +143,14 @@ func (d *StringDict) made(number uint32) Ref {
 type StringDictEncoder struct {
 	bitio.ByteWriter
 	dict   *StringDict
-	recent *[recentTexts]Text // indexed by length; allocated for the first long text
+	recent *[1 << recentBits]Text // by PlaceOf; allocated for the first long text
 }
 
 // A column remembers some long texts, because comparing long texts is faster than hashing them. So
 // a repeated template, for example, is found by one comparison.
 const (
-	recentTexts = 32
-	maxRecent   = 4 << 10 // the maximum length of a remembered text
+	recentBits = 5       // of the number of remembered texts
+	maxRecent  = 4 << 10 // the maximum length of a remembered text
 )
 
 // Texts marks a column of texts. Texts of different columns resemble each other, so zstd compresses
@@ -194,9 +194,10 @@ func (e *StringDictEncoder) encode(v string) Ref {
 		return e.lookup(v)
 	}
 	if e.recent == nil {
-		e.recent = new([recentTexts]Text)
+		e.recent = new([1 << recentBits]Text)
 	}
-	last := &e.recent[len(v)%recentTexts]
+	first, end := Words(v)
+	last := &e.recent[PlaceOf(first, end, len(v), recentBits)]
 	if e.dict.Holds(last.Ref) && last.Text == v {
 		e.Uvarint(uint64(last.Ref&(1<<refBits-1))<<1 | 1)
 		return last.Ref

@@ -15,7 +15,7 @@ const (
 	maxIDs    = 1 << 17
 	// scanned is the maximum number of ids of a trace in which writers search linearly.
 	// The ids of a longer trace are in an index.
-	scanned = 32
+	scanned = 64
 )
 
 // Codes of traces that do not represent a difference between trace numbers.
@@ -36,12 +36,23 @@ type trace struct {
 	// which is seldom in the cache.
 	backBlock, backFirst uint32
 	next                 uint32 // number of the trace that last followed this trace, plus one
-	seen                 uint64 // union of bitOf of the ids of the trace, in writers
+	// A Bloom filter of the ids of the trace, in writers. If it lacks a bit of an id, the trace
+	// does not have the id; this saves the search for most ids of new spans.
+	seen32 uint32
+	seen64 uint64
 }
 
-// bitOf returns one of 64 bits for an id. If trace.seen lacks the bit, the trace does
-// not have the id; this saves the search for most ids of new spans.
-func bitOf(id uint64) uint64 { return 1 << (id * codec.GoldenRatio >> 58) }
+// bitsOf returns the bits of an id in the filter of its trace, one of each part.
+func bitsOf(id uint64) (bit32 uint32, bit64 uint64) {
+	hash := id * codec.GoldenRatio
+	return 1 << (hash >> 53 & 31), 1 << (hash >> 58)
+}
+
+// lacks reports that the trace does not have an id. If it is false, the trace may have the id.
+func (t *trace) lacks(id uint64) bool {
+	bit32, bit64 := bitsOf(id)
+	return t.seen32&bit32 == 0 || t.seen64&bit64 == 0
+}
 
 // spanID is an id that was sent: the id of a span, or of a parent whose span may
 // follow.
@@ -138,7 +149,7 @@ func (s *ids) element(position uint32) *spanID {
 
 func (s *ids) find(number uint32, id uint64) (place, bool) {
 	t := s.trace(number)
-	if t.seen&bitOf(id) == 0 {
+	if t.lacks(id) {
 		return place{}, false
 	}
 	end := t.ids
@@ -231,7 +242,8 @@ func (s *ids) add(t *trace, id uint64) (position uint32) {
 	}
 	position = t.block + 1 + t.ids - t.first
 	*s.element(position) = spanID{id: id}
-	t.seen |= bitOf(id)
+	bit32, bit64 := bitsOf(id)
+	t.seen32, t.seen64 = t.seen32|bit32, t.seen64|bit64
 	t.ids++
 	s.count++
 	return position

@@ -22,10 +22,17 @@ const (
 	// guesses is the number of slots, each for the last two sets of a name. If there are more
 	// names, several names share a slot.
 	guesses = 1 << 8
-	// A set whose order did not match for orderTries maps in a row is not tried for
-	// orderPause maps: some producers send keys in random order.
-	orderTries = 4
-	orderPause = 60
+	// Some producers send keys in random order. The order of a set has a credit. A map in this
+	// order adds 1, up to maxCredit; any other map takes missCost. So the credit lasts if more than
+	// two thirds of the maps have the order. Without credit, the order is not tried for a pause,
+	// after which it has the credit retryCredit. Each pause is twice as long as the one before,
+	// until the credit is full again.
+	firstCredit = 4
+	maxCredit   = 8
+	missCost    = 2
+	retryCredit = 2
+	firstPause  = 1 << 6
+	maxPause    = 1 << 12
 )
 
 // orderedKey is a key of a set in a keyOrder.
@@ -40,20 +47,32 @@ type orderedKey struct {
 // the epoch of the key dictionary. Then this dictionary has all keys, and the references in
 // the set are valid.
 type keyOrder struct {
-	keys  []orderedKey
-	epoch uint64
-	fails uint8 // maps in a row that did not match
+	keys   []orderedKey
+	epoch  uint64
+	credit int8
+	pause  uint16 // number of maps that are not compared
+	next   uint16 // length of the next pause
 }
 
 // worthwhile reports whether the next map should be compared with the order.
 func (o *keyOrder) worthwhile() bool {
-	if o.fails < orderTries {
+	if o.pause == 0 {
 		return true
 	}
-	if o.fails++; o.fails == orderTries+orderPause {
-		o.fails = 0
-	}
+	o.pause--
 	return false
+}
+
+func (o *keyOrder) hit() {
+	if o.credit++; o.credit >= maxCredit {
+		o.credit, o.next = maxCredit, firstPause
+	}
+}
+
+func (o *keyOrder) miss() {
+	if o.credit -= missCost; o.credit <= 0 {
+		o.credit, o.pause, o.next = retryCredit, o.next, min(2*o.next, maxPause)
+	}
 }
 
 // learnOrder stores the order of the keys in pairs as the order of set. places has the index
@@ -61,7 +80,7 @@ func (o *keyOrder) worthwhile() bool {
 func (s *KeySorter) learnOrder(set *KeySet, pairs []Pair, places []uint8) {
 	o := &set.order
 	epoch := s.PairCache.keys.Epoch()
-	if o.fails >= orderTries && o.epoch == epoch {
+	if o.pause > 0 && o.epoch == epoch {
 		return
 	}
 	for i := range set.Keys {
@@ -101,7 +120,7 @@ func (s *KeySorter) findGuessed(found *SortedPairs, set *KeySet, m pcommon.Map, 
 		}
 		if !same {
 			store.cut(from)
-			o.fails++
+			o.miss()
 			return false
 		}
 		place := key.place
@@ -124,7 +143,7 @@ func (s *KeySorter) findGuessed(found *SortedPairs, set *KeySet, m pcommon.Map, 
 		kinds |= Text
 		size += len(text)
 	}
-	o.fails = 0
+	o.hit()
 	*found = SortedPairs{Set: set, Kinds: kinds, From: uint32(from), Bytes: size}
 	return true
 }

@@ -228,11 +228,11 @@ func TestKeySorterGuesses(t *testing.T) {
 		var found, want SortedPairs
 		var store, plain PairStore
 		if set := s.last[7][0]; set != nil {
-			fails := set.order.fails
+			credit, pause, next := set.order.credit, set.order.pause, set.order.next
 			if s.findGuessed(new(SortedPairs), set, m, new(PairStore)) {
 				guessed++
 			}
-			set.order.fails = fails
+			set.order.credit, set.order.pause, set.order.next = credit, pause, next
 		}
 		s.Find(&found, m, &store, 7)
 		fresh := KeySorter{}
@@ -274,6 +274,31 @@ func TestNames(t *testing.T) {
 		}
 	}
 	require.Equal(t, uint32(1), n.ID("name0"))
+}
+
+// Names with the same length and the same first and last bytes share a place among the recent names,
+// but have different numbers. Reset forgets the recent names, too.
+func TestNamesOfOnePlace(t *testing.T) {
+	for _, length := range []int{0, 1, 3} {
+		var n Names
+		names := []string{
+			"GET /users/" + strings.Repeat("1", length) + "/items/of/user",
+			"GET /users/" + strings.Repeat("2", length) + "/items/of/user",
+		}
+		for range 3 {
+			for i, name := range names {
+				want := uint32(1)
+				if length > 0 {
+					want += uint32(i)
+				}
+				require.Equal(t, want, n.ID(name))
+				require.Equal(t, want, n.ID(name))
+			}
+		}
+		n.Reset()
+		require.Equal(t, uint32(1), n.ID(names[1]))
+		require.Equal(t, uint32(1), n.ID(names[1]))
+	}
 }
 
 // The total lengths of names and of keys are bounded. Beyond the bounds, new names share a number,

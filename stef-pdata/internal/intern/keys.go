@@ -115,31 +115,32 @@ func (s *KeySorter) findAny(found *SortedPairs, m pcommon.Map, store *PairStore)
 		return
 	}
 	pairs := s.Collect(m)
-	if found.Set = s.setOf(pairs); found.Set == nil {
+	from := len(store.Values)
+	store.extend(n)
+	sorted, types, places := store.Values[from:][:len(pairs)], store.Types[from:][:len(pairs)], store.Places[from:][:len(pairs)]
+	set := s.setOf(pairs, places)
+	if found.Set = set; set == nil {
+		store.cut(from)
 		return
 	}
-	from := len(store.Values)
-	found.From, found.Bytes = uint32(from), 0
-	store.extend(n)
-	sorted, types, places := store.Values[from:], store.Types[from:], store.Places[from:]
-	kinds := Kinds(0)
+	keys, kinds, size := set.Keys, Kinds(0), 0
 	for i := range pairs {
 		p := &pairs[i]
-		place := found.Set.place[p.Number] - 1
-		places[i] = place
-		sorted[place] = p.Value
+		place := places[i]
+		v := &sorted[place]
+		*v = p.Value
 		types[place] = p.Type
 		kinds |= 1 << p.Type
 		if p.Type != otelstef.AnyValueTypeString {
-			sorted[place].Ref = stef.TextRef(p.Bits)
+			v.Ref = stef.TextRef(p.Bits)
 		}
-		found.Bytes += len(p.Value.Text)
-		if key := &found.Set.Keys[place]; key.Ref != p.Key.Ref {
+		size += len(p.Value.Text)
+		if key := &keys[place]; key.Ref != p.Key.Ref {
 			key.Ref = p.Key.Ref
 		}
 	}
-	found.Kinds = kinds
-	s.learnOrder(found.Set, pairs, places)
+	found.From, found.Bytes, found.Kinds = uint32(from), size, kinds
+	s.learnOrder(set, pairs, places)
 }
 
 // Collect returns the pairs of m.
@@ -183,20 +184,21 @@ func (p *Pair) scalar(v pcommon.Value) {
 	}
 }
 
-// setOf returns the set of the keys of pairs, or nil if a key occurs twice or the keys are too
-// long.
-func (s *KeySorter) setOf(pairs []Pair) *KeySet {
+// setOf returns the set of the keys of pairs, and sets places to the place of each key in the set.
+// It returns nil if a key occurs twice or the keys are too long.
+func (s *KeySorter) setOf(pairs []Pair, places []uint8) *KeySet {
 	sum := uint64(0)
 	for i := range pairs {
-		sum += uint64(pairs[i].Number+1) * codec.GoldenRatio
+		sum += uint64(pairs[i].Number) + 1
 	}
-	slot := &s.sets[sum>>56]
-	if *slot == nil || !(*slot).fits(pairs) {
-		if set := makeSet(pairs); set == nil {
+	slot := &s.sets[sum*codec.GoldenRatio>>56]
+	if *slot == nil || !(*slot).fits(pairs, places) {
+		set := makeSet(pairs)
+		if set == nil {
 			return nil
-		} else {
-			*slot = set
 		}
+		*slot = set
+		set.fits(pairs, places)
 	}
 	return *slot
 }
@@ -219,24 +221,29 @@ func (s *KeySorter) forget() {
 	clear(s.last[:])
 }
 
-// fits reports whether pairs have all keys of the set, each once.
-func (s *KeySet) fits(pairs []Pair) bool {
+// fits reports whether pairs have all keys of the set, each once. If so, it sets places to the
+// place of each key.
+func (s *KeySet) fits(pairs []Pair, places []uint8) bool {
 	if len(pairs) != len(s.Keys) {
 		return false
 	}
-	seen := uint64(0)
+	place, places := s.place, places[:len(pairs)]
+	seen, absent := uint64(0), uint8(0)
 	for i := range pairs {
 		n := pairs[i].Number
-		if uint(n) >= uint(len(s.place)) {
+		if uint(n) >= uint(len(place)) {
 			return false
 		}
-		seen |= uint64(1) << (s.place[n] - 1) // adds no bit if the set does not have the key
+		at := place[n] - 1 // more than the place of any key if the set does not have the key
+		places[i] = at
+		absent |= at
+		seen |= uint64(1) << (at % MaxSetKeys)
 	}
-	return seen == 1<<len(pairs)-1
+	return absent < MaxSetKeys && seen == 1<<len(pairs)-1
 }
 
 func makeSet(pairs []Pair) *KeySet {
-	set := &KeySet{}
+	set := &KeySet{order: keyOrder{credit: firstCredit, next: firstPause}}
 	pairs = slices.Clone(pairs)
 	slices.SortFunc(pairs, func(a, b Pair) int { return cmp.Compare(a.Key.Text, b.Key.Text) })
 	for i := range pairs {

@@ -13,7 +13,22 @@ import (
 
 // Names assigns numbers to texts, from 1 on, in the order of first use. It is kept
 // across batches, so that the order of names stays the same.
-type Names struct{ texts codec.TextIndex }
+type Names struct {
+	texts codec.TextIndex
+	// recent has names that were found last, by codec.PlaceOf. They need no search, and long ones no
+	// hash of the whole text.
+	recent [1 << recentBits]recentName
+}
+
+const recentBits = 6 // of the number of recent names
+
+// recentName is a name that was found: the words of its text (see codec.Words), its length and its
+// number. The number is 0 in a free place.
+type recentName struct {
+	first, last uint64
+	bytes       int
+	number      uint32
+}
 
 // MaxNames is the number of names that can be numbered. All other names share the number MaxNames.
 // When the texts of the numbered names take maxNameBytes, no more names are numbered.
@@ -23,10 +38,28 @@ const (
 )
 
 // Reset drops all numbers.
-func (n *Names) Reset() { n.texts.Reset() }
+func (n *Names) Reset() {
+	n.texts.Reset()
+	clear(n.recent[:])
+}
 
 // ID returns the number of a name.
 func (n *Names) ID(name string) uint32 {
+	first, last := codec.Words(name)
+	r := &n.recent[codec.PlaceOf(first, last, len(name), recentBits)]
+	if (r.first^first)|(r.last^last)|uint64(r.bytes^len(name)) == 0 && r.number != 0 &&
+		(len(name) <= codec.ShortText || n.texts.Is(r.number-1, name)) {
+		return r.number
+	}
+	number := n.find(name)
+	if number != MaxNames {
+		*r = recentName{first, last, len(name), number}
+	}
+	return number
+}
+
+// find is ID without the names that were found last.
+func (n *Names) find(name string) uint32 {
 	if n.texts.Len() == MaxNames || n.texts.TextBytes() >= maxNameBytes {
 		number, ok := n.texts.Find(name)
 		if !ok {
