@@ -20,30 +20,45 @@ import (
 // a test restarts the server, no connection of this machine takes the port.
 const first, last = 20_000, 31_999
 
-// given has the addresses that Find has returned.
-var given sync.Map
+// reserved has a UDP socket for each address that Find has returned. UDP has ports of its own, so the
+// socket does not hinder a server that listens with TCP. It tells this and other processes, such as
+// the tests of other packages, that the port is in use although nothing listens there at the moment.
+// It is closed when the process ends.
+var reserved struct {
+	sync.Mutex
+	sockets []net.PacketConn
+}
 
-// Find returns an address of the loopback interface on which nothing listens. Within a process, it
-// returns each address once. The error says why the last of 1,000 ports could not be used.
+// Find returns an address of the loopback interface on which nothing listens. No other call returns
+// it while this process runs, in this process or another. The error says why the last of 1,000 ports
+// could not be used.
 func Find() (string, error) {
 	var reason error
 	for range 1_000 {
 		address := pick()
-		l, err := net.Listen("tcp", address)
-		if err != nil {
-			reason = err
-			continue
+		if reason = reserve(address); reason == nil {
+			return address, nil
 		}
-		if err := l.Close(); err != nil {
-			return "", err
-		}
-		if _, again := given.LoadOrStore(address, true); again {
-			reason = errors.New(address + " is reserved")
-			continue
-		}
-		return address, nil
 	}
 	return "", fmt.Errorf("no unused port: %w", reason)
+}
+
+func reserve(address string) error {
+	socket, err := net.ListenPacket("udp", address)
+	if err != nil {
+		return err
+	}
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		return errors.Join(err, socket.Close())
+	}
+	if err := l.Close(); err != nil {
+		return errors.Join(err, socket.Close())
+	}
+	reserved.Lock()
+	defer reserved.Unlock()
+	reserved.sockets = append(reserved.sockets, socket)
+	return nil
 }
 
 func pick() string {

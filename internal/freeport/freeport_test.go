@@ -4,8 +4,12 @@
 package freeport_test
 
 import (
+	"fmt"
 	"net"
+	"os"
+	"os/exec"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -36,4 +40,32 @@ func TestNoClientGetsThePort(t *testing.T) {
 		require.Less(t, n, 32_768)
 		require.Greater(t, n, 1_023)
 	}
+}
+
+// TestOtherProcesses: processes that search at the same time get different addresses, also before
+// anything listens on them. Without reservations, 300 addresses of each process have some in common.
+func TestOtherProcesses(t *testing.T) {
+	const variable = "STEF_FREEPORT_PRINT"
+	if os.Getenv(variable) != "" {
+		for range 300 {
+			fmt.Println("found", freeport.Address(t))
+		}
+		return
+	}
+	seen := map[string]bool{}
+	for range 300 {
+		seen[freeport.Address(t)] = true
+	}
+	command := exec.Command(os.Args[0], "-test.run=^TestOtherProcesses$")
+	command.Env = append(os.Environ(), variable+"=1")
+	out, err := command.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	found := 0
+	for line := range strings.Lines(string(out)) {
+		if address, ok := strings.CutPrefix(strings.TrimSpace(line), "found "); ok {
+			require.False(t, seen[address], "%s was returned in two processes", address)
+			found++
+		}
+	}
+	require.Equal(t, 300, found)
 }
