@@ -21,6 +21,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/test/bufconn"
 
+	"github.com/otelstef/stef/internal/freeport"
 	"github.com/otelstef/stef/stef-go/otelstef"
 	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
 )
@@ -410,10 +411,7 @@ func TestSessionServerDoesNotRead(t *testing.T) {
 
 // TestSendToNobody: if there is no stream for a batch, the error says why no stream is open.
 func TestSendToNobody(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	address := listener.Addr().String()
-	require.NoError(t, listener.Close())
+	address := freeport.Address(t)
 	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	require.NoError(t, err)
 	defer conn.Close()

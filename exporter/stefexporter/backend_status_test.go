@@ -24,6 +24,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/otelstef/stef/exporter/stefexporter/internal/metadata"
+	"github.com/otelstef/stef/internal/freeport"
 	"github.com/otelstef/stef/internal/signal"
 )
 
@@ -36,7 +37,7 @@ func manySpans() []string {
 // OTLP, and the metric backend_up counts backends that do not answer requests.
 func TestBackendsWithoutOTLP(t *testing.T) {
 	t.Parallel()
-	one, two := listen(t, &peer{}, "", false, true), listen(t, &peer{}, "", false, true)
+	one, two := listen(t, &peer{}, freeport.Address(t), false, true), listen(t, &peer{}, freeport.Address(t), false, true)
 	for _, protocol := range []Protocol{ProtocolOTLP, ProtocolAuto} {
 		c := testConfig("")
 		c.RoutingKey, c.Endpoints, c.Protocol = RoutingTraceID, []string{one.addr, two.addr}, protocol

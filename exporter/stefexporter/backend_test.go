@@ -20,6 +20,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/otelstef/stef/exporter/stefexporter/internal/metadata"
+	"github.com/otelstef/stef/internal/freeport"
 )
 
 // TestBackendComesAndGoes stops one of two backends, starts it without STEF, stops it
@@ -28,7 +29,7 @@ import (
 func TestBackendComesAndGoes(t *testing.T) {
 	t.Parallel()
 	stays := listen(t, &peer{}, "", true, true)
-	first := listen(t, &peer{}, "", true, true)
+	first := listen(t, &peer{}, freeport.Address(t), true, true)
 	core, logs := observer.New(zap.InfoLevel)
 	settings := exportertest.NewNopSettings(metadata.Type)
 	settings.Logger = zap.New(core)

@@ -21,6 +21,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/stats"
 	"google.golang.org/grpc/status"
+
+	"github.com/otelstef/stef/internal/freeport"
 )
 
 func otlpConfig(addr string) *Config {
@@ -243,7 +245,7 @@ func TestOTLPHealthOfFallback(t *testing.T) {
 
 func TestOTLPHealth(t *testing.T) {
 	t.Parallel()
-	p := listen(t, &peer{}, "", false, true)
+	p := listen(t, &peer{}, freeport.Address(t), false, true)
 	x := start(t, otlpConfig(p.addr))
 	require.NoError(t, x.send("a"))
 	p.stop(t)

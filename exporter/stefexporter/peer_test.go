@@ -55,7 +55,8 @@ type peer struct {
 }
 
 // listen starts a peer that supports STEF, OTLP or both. An empty addr means any
-// address.
+// address. A test that stops its peer and starts another there uses freeport.Address: in between,
+// a connection of another test could use any other port.
 func listen(t *testing.T, p *peer, addr string, withSTEF, withOTLP bool, options ...grpc.ServerOption) *peer {
 	t.Helper()
 	if addr == "" {

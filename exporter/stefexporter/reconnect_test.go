@@ -20,6 +20,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/otelstef/stef/exporter/stefexporter/internal/metadata"
+	"github.com/otelstef/stef/internal/freeport"
 	"github.com/otelstef/stef/internal/signal"
 	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
 )
@@ -55,7 +56,7 @@ func TestReconnect(t *testing.T) {
 	p := defaultPauses()
 	p.connection.BaseDelay, p.connection.MaxDelay = 10*time.Millisecond, 50*time.Millisecond
 	p.stream.Multiplier, p.stream.Max = 1000, time.Hour
-	old := listen(t, &peer{}, "", true, false)
+	old := listen(t, &peer{}, freeport.Address(t), true, false)
 	x := startPaused(t, testConfig(old.addr), p)
 	require.NoError(t, x.push(t.Context(), spans("a")))
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -87,7 +88,7 @@ func tenTries(t *testing.T, addr string) {
 // TestPeerThatWorked stops a peer: neither the status nor the errors of batches say that the
 // configuration is wrong.
 func TestPeerThatWorked(t *testing.T) {
-	p := listen(t, &peer{}, "", true, false)
+	p := listen(t, &peer{}, freeport.Address(t), true, false)
 	c := testConfig(p.addr)
 	c.TimeoutConfig.Timeout = 300 * time.Millisecond
 	x := start(t, c)

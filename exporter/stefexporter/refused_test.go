@@ -19,6 +19,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/otelstef/stef/internal/freeport"
 	"github.com/otelstef/stef/internal/signal"
 	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
 )
@@ -150,7 +151,7 @@ func TestStreamsRefusedAtOnce(t *testing.T) {
 // test stops the timer of the exporter, so only the new connection can cause an attempt.
 func TestNewConnectionIsTried(t *testing.T) {
 	t.Parallel()
-	old := startGateway(t, codes.Unauthenticated, "")
+	old := startGateway(t, codes.Unauthenticated, freeport.Address(t))
 	x := startSignal(t, refusedConfig(old.addr, ProtocolSTEF), signal.Traces)
 	r := onlyRoute(t, x)
 	require.Eventually(t, func() bool {
@@ -177,7 +178,7 @@ func onlyRoute(t *testing.T, x *stefExporter[ptrace.Traces]) *route[ptrace.Trace
 // not dropped.
 func TestRestartIsNoRefusal(t *testing.T) {
 	t.Parallel()
-	old := startGateway(t, codes.Unauthenticated, "")
+	old := startGateway(t, codes.Unauthenticated, freeport.Address(t))
 	c := refusedConfig(old.addr, ProtocolSTEF)
 	x := startSignal(t, c, signal.Traces)
 	r := onlyRoute(t, x)

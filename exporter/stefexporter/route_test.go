@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/otelstef/stef/internal/freeport"
 	"github.com/otelstef/stef/internal/signal"
 	"github.com/otelstef/stef/stef-go/otelstef"
 	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
@@ -56,7 +57,7 @@ func TestEmptyIsNotSent(t *testing.T) {
 // TestFallbackAndRecovery uses a peer that has only OTLP at first, and later STEF and OTLP.
 func TestFallbackAndRecovery(t *testing.T) {
 	t.Parallel()
-	old := listen(t, &peer{}, "", false, true)
+	old := listen(t, &peer{}, freeport.Address(t), false, true)
 	x := start(t, testConfig(old.addr))
 	require.NoError(t, x.send("a", "b"))
 	_, byOTLP := old.got()
@@ -89,7 +90,7 @@ func TestFallbackAndRecovery(t *testing.T) {
 // connection, long before probe_interval is over. A restart without STEF changes nothing.
 func TestFallbackEndsWithConnection(t *testing.T) {
 	t.Parallel()
-	old := listen(t, &peer{}, "", false, true)
+	old := listen(t, &peer{}, freeport.Address(t), false, true)
 	c := testConfig(old.addr)
 	c.Fallback.ProbeInterval = time.Hour
 	x := start(t, c)
@@ -209,7 +210,7 @@ func TestOnlySTEF(t *testing.T) {
 // TestSTEFOnlyAfterFallback replaces the peer by a peer that supports only STEF. No batch may
 // fail permanently, because STEF can deliver all batches.
 func TestSTEFOnlyAfterFallback(t *testing.T) {
-	old := listen(t, &peer{}, "", false, true)
+	old := listen(t, &peer{}, freeport.Address(t), false, true)
 	c := testConfig(old.addr)
 	c.Fallback.ProbeInterval = time.Hour
 	x := start(t, c)

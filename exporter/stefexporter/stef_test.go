@@ -23,6 +23,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/otelstef/stef/internal/freeport"
 	"github.com/otelstef/stef/internal/signal"
 	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/otelstef"
@@ -209,7 +210,7 @@ func TestSTEFCrash(t *testing.T) {
 		<-s.Context().Done()
 		return err
 	}}
-	listen(t, p, "", true, false)
+	listen(t, p, freeport.Address(t), true, false)
 	c := testConfig(p.addr)
 	c.TimeoutConfig.Timeout = time.Hour
 	x := start(t, c)
@@ -328,7 +329,7 @@ func TestSTEFTelemetry(t *testing.T) {
 
 func TestSTEFHealth(t *testing.T) {
 	t.Parallel()
-	p := listen(t, &peer{}, "", true, false)
+	p := listen(t, &peer{}, freeport.Address(t), true, false)
 	x := start(t, testConfig(p.addr))
 	require.NoError(t, x.send("a"))
 	require.Equal(t, componentstatus.StatusOK, x.host.last().Status())

@@ -108,7 +108,7 @@ func TestReplayEndsHalfway(t *testing.T) {
 // If the endpoint ends after a stream was open, replay says that the stream was lost.
 func TestReplayLosesStream(t *testing.T) {
 	_, recorded := folder(t)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := net.Listen("tcp", freeport.Address(t)) // so that nothing else listens there after the end of the server
 	require.NoError(t, err)
 	server := grpc.NewServer(replay.Options()...)
 	arrived := 0
@@ -378,7 +378,7 @@ func TestReplayIDs(t *testing.T) {
 // endpoint requires TLS.
 func TestReplayClosedAfterBatches(t *testing.T) {
 	_, recorded := folder(t)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := net.Listen("tcp", freeport.Address(t))
 	require.NoError(t, err)
 	server := grpc.NewServer(replay.Options()...)
 	arrived := 0
