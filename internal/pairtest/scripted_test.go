@@ -150,7 +150,7 @@ func TestScriptCodes(t *testing.T) {
 				return orderly(err)
 			}
 			return st.Err()
-		})
+		}, patient) // after a timeout, a batch would be sent again whatever the code says
 		require.Equal(t, retried, len(d.refused) == 0, code)
 		require.NotZero(t, value(t, x.telemetry, "otelcol_exporter_stef_failed_attempts"), code)
 		require.Zero(t, value(t, x.telemetry, "otelcol_exporter_stef_downgrades"), code)
