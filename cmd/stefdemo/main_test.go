@@ -124,11 +124,11 @@ func TestServe(t *testing.T) {
 	var out locked
 	served := make(chan error, 1)
 	go func() { served <- serveUntil(ctx, &out, otlp, stef) }()
-	require.Eventually(t, func() bool { return strings.Contains(out.String(), otlp) }, 20*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return strings.Contains(out.String(), otlp) }, time.Minute, 10*time.Millisecond)
 	r, err := load(logs, signals[logs].short())
 	require.NoError(t, err)
 	require.NoError(t, r.send(ctx, otlp, 1))
-	require.Eventually(t, func() bool { return strings.Contains(out.String(), "arrived:") }, 20*time.Second, 50*time.Millisecond)
+	require.Eventually(t, func() bool { return strings.Contains(out.String(), "arrived:") }, time.Minute, 50*time.Millisecond)
 	cancel()
 	require.NoError(t, <-served)
 }

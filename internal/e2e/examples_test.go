@@ -273,7 +273,7 @@ func TestExamplesWithTLS(t *testing.T) {
 		conn, err := grpc.NewClient(gateway, grpc.WithTransportCredentials(credentials.NewTLS(&tls.Config{RootCAs: pool, Certificates: own})))
 		require.NoError(t, err)
 		defer conn.Close()
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		_, err = plogotlp.NewGRPCClient(conn).Export(metadata.AppendToOutgoingContext(ctx, "authorization", "Bearer "+token), plogotlp.NewExportRequest())
 		return status.Code(err)
@@ -287,7 +287,7 @@ func TestExamplesWithTLS(t *testing.T) {
 		require.Eventually(t, func() bool {
 			line = regexp.MustCompile(".*" + start + ".*\n").FindString(g.output.String())
 			return line != ""
-		}, 5*time.Second, 10*time.Millisecond, start)
+		}, time.Minute, 10*time.Millisecond, start)
 		require.NotContains(t, line, "otelcol.signal")
 	}
 

@@ -47,7 +47,7 @@ func TestSteady(t *testing.T) {
 			return []int{metric(p.agent, "exporter_sent"), metric(p.backend, "receiver_accepted"), metric(p.backend, "exporter_sent"), sunk()}
 		}
 		want := []int{accepted, accepted, accepted, accepted}
-		require.Eventually(t, func() bool { return fmt.Sprint(all()) == fmt.Sprint(want) }, 20*time.Second, 100*time.Millisecond,
+		require.Eventually(t, func() bool { return fmt.Sprint(all()) == fmt.Sprint(want) }, time.Minute, 100*time.Millisecond,
 			"accepted by the agent: %d %s", accepted, signal)
 		require.Zero(t, metric(p.agent, "exporter_send_failed"))
 		require.Zero(t, metric(p.backend, "receiver_refused"))
@@ -86,7 +86,7 @@ func sendRecordings(entry string, length time.Duration) error {
 	}
 	defer conn.Close()
 	logs, traces, metrics := plogotlp.NewGRPCClient(conn), ptraceotlp.NewGRPCClient(conn), pmetricotlp.NewGRPCClient(conn)
-	ctx, cancel := context.WithTimeout(context.Background(), length+20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), length+time.Minute)
 	defer cancel()
 	sends := []struct {
 		file []byte

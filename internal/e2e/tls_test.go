@@ -73,7 +73,7 @@ func TestTLSRotation(t *testing.T) {
 	write(keyFile, nextKey)
 	opened := p.network.Opened()
 	time.Sleep(phase() + 2*time.Second)
-	require.Greater(t, p.network.Opened(), opened, "streams must move to new connections")
+	require.Eventually(t, func() bool { return p.network.Opened() > opened }, time.Minute, 10*time.Millisecond, "streams must move to new connections")
 	p.settle(t, l)
 }
 
