@@ -67,24 +67,27 @@ func (a *arrivals) serve(s *stefgrpc.ServerStream) error {
 // export ends. The next export begins at once, as with a batch processor. It uses another stream, so its spans
 // arrive once.
 func TestExportAfterTimeout(t *testing.T) {
-	for range 5 {
-		p := sdktest.NewPeer(t, netfault.Link{})
-		a := &arrivals{count: map[string]int{}, block: make(chan struct{})}
-		p.Handler = a.serve
-		p.Start(t)
-		x, err := steftrace.New(t.Context(), p.Options(stefsdk.WithTimeout(time.Second),
-			stefsdk.WithRetry(stefsdk.RetryConfig{Enabled: true, InitialInterval: 20 * time.Millisecond}))...)
-		require.NoError(t, err)
-		export := func(name string) error {
-			return x.ExportSpans(context.Background(), []sdktrace.ReadOnlySpan{tracetest.SpanStub{Name: name}.Snapshot()})
-		}
-		require.ErrorContains(t, export("slow"), "timed out")
-		require.NoError(t, export("next"))
-		close(a.block)
-		require.NoError(t, x.Shutdown(context.Background()))
-		p.Kill()
-		a.mu.Lock()
-		require.Equal(t, map[string]int{"slow": 1, "next": 1}, a.count, fmt.Sprint(x.Stats()))
-		a.mu.Unlock()
+	for i := range 5 {
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			t.Parallel()
+			p := sdktest.NewPeer(t, netfault.Link{})
+			a := &arrivals{count: map[string]int{}, block: make(chan struct{})}
+			p.Handler = a.serve
+			p.Start(t)
+			x, err := steftrace.New(t.Context(), p.Options(stefsdk.WithTimeout(3*time.Second), // longer than a busy machine needs for the second export
+				stefsdk.WithRetry(stefsdk.RetryConfig{Enabled: true, InitialInterval: 20 * time.Millisecond}))...)
+			require.NoError(t, err)
+			export := func(name string) error {
+				return x.ExportSpans(context.Background(), []sdktrace.ReadOnlySpan{tracetest.SpanStub{Name: name}.Snapshot()})
+			}
+			require.ErrorContains(t, export("slow"), "timed out")
+			require.NoError(t, export("next"))
+			close(a.block)
+			require.NoError(t, x.Shutdown(context.Background()))
+			p.Kill()
+			a.mu.Lock()
+			require.Equal(t, map[string]int{"slow": 1, "next": 1}, a.count, fmt.Sprint(x.Stats()))
+			a.mu.Unlock()
+		})
 	}
 }
