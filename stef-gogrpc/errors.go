@@ -191,7 +191,7 @@ func FromStatus(err error) *Error {
 		e.Kind = KindClosed
 	case reason == ReasonSchema:
 		e.Kind = KindIncompatible
-	case reason == "" && streamReset(e):
+	case reason == "" && cutShort(e):
 		e.Kind = KindUnavailable
 	}
 	return e
@@ -251,16 +251,28 @@ func plainStatus(err error) error {
 	}
 }
 
+// Only goneAway and cutShort decide by the text of a status, because nothing else shows these events.
+
 // goneAway reports whether the connection received GOAWAY before it broke: the server or a proxy
-// ended it gracefully. streamReset reports whether a proxy between the two ends reset the
-// stream. gRPC reports a reset as INTERNAL, which is a permanent error for other causes. Only
-// these two functions decide by the text of a status, because nothing else shows the two events.
+// ended it gracefully.
 func goneAway(e *Error) bool {
 	return e.Code == codes.Unavailable && strings.Contains(e.Err.Error(), "received prior goaway: code: NO_ERROR")
 }
 
-func streamReset(e *Error) bool {
-	return e.Code == codes.Internal && strings.Contains(e.Err.Error(), "RST_STREAM")
+// cutShort reports whether the stream ended without a status of the server: a proxy or the server
+// reset it, or ended it within its data. gRPC of this end then makes a status, whose codes are
+// permanent errors for other causes. PERMISSION_DENIED stays permanent: the peer resets a stream
+// with this code because the connection is not secure enough.
+func cutShort(e *Error) bool {
+	text := e.Err.Error()
+	switch e.Code {
+	case codes.Internal:
+		return strings.Contains(text, "RST_STREAM") || strings.HasSuffix(text, "server closed the stream without sending trailers") ||
+			text == "unexpected EOF" || strings.HasSuffix(text, " desc = unexpected EOF") // the second if another error wraps the status
+	case codes.Unknown, codes.ResourceExhausted:
+		return strings.Contains(text, "stream terminated by RST_STREAM")
+	}
+	return false
 }
 
 func statusCode(err error) codes.Code {

@@ -56,11 +56,26 @@ func TestFromStatus(t *testing.T) {
 	require.Nil(t, FromStatus(nil))
 	require.Nil(t, FromStatus(status.Error(codes.OK, "")))
 
-	// A proxy between the ends reset the stream. The peer has not judged the data.
-	reset := FromStatus(status.Error(codes.Internal, "stream terminated by RST_STREAM with error code: INTERNAL_ERROR"))
-	require.Equal(t, KindUnavailable, reset.Kind)
-	require.Equal(t, codes.Internal, reset.Code)
-	require.True(t, reset.Retryable())
+	// The stream ended without a status of the server. The server has not judged the data.
+	cut := func(code codes.Code, text string, want bool) {
+		t.Helper()
+		plain := status.Error(code, text)
+		for _, err := range []error{plain, fmt.Errorf("wrapped: %w", plain)} {
+			e := FromStatus(err)
+			require.Equal(t, want, e.Kind == KindUnavailable)
+			require.Equal(t, want, e.Retryable())
+			require.Equal(t, code, e.Code)
+		}
+	}
+	reset := "stream terminated by RST_STREAM with error code: "
+	cut(codes.Internal, reset+"INTERNAL_ERROR", true)
+	cut(codes.ResourceExhausted, reset+"ENHANCE_YOUR_CALM", true)
+	cut(codes.Unknown, reset+"UNKNOWN_CODE_99", true)
+	cut(codes.PermissionDenied, reset+"INADEQUATE_SECURITY", false)
+	cut(codes.Internal, "server closed the stream without sending trailers", true)
+	cut(codes.Internal, "unexpected EOF", true)
+	cut(codes.Internal, "cannot decode: unexpected EOF", false)
+	cut(codes.Unknown, "unexpected EOF", false)
 }
 
 func TestFromOtherErrors(t *testing.T) {
