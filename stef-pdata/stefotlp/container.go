@@ -23,9 +23,10 @@ type encoder struct {
 	key       []byte
 	kept      features.Set
 	losses    Losses
-	before    Losses // counts to restore if the current item is rejected
-	began     Losses // counts to restore if nothing of the message is written
-	lostRefs  uint64 // entity references of the current resource, until one of its items is written
+	before    Losses               // counts to restore if the current item is rejected
+	began     Losses               // counts to restore if nothing of the message is written
+	lostRefs  uint64               // entity references of the current resource, until one of its items is written
+	postponed [ofMetric + 1]uint64 // unknown fields of the current containers, until one of their items is written
 
 	at        mapping.Place
 	rejected  ItemErrors
@@ -60,11 +61,27 @@ func (e *encoder) Losses() Losses {
 	return losses
 }
 
-// countRefs counts the lost entity references of the resource. It is called when an item of the resource
-// is written, because losses count only the content of written items.
-func (e *encoder) countRefs() {
+// These are the indexes of postponed.
+const (
+	ofResource = iota
+	ofScope
+	ofMetric
+)
+
+// postpone subtracts the unknown fields that were counted since the count was before. countContainers
+// counts them when an item of this container is written.
+func (e *encoder) postpone(container int, before uint64) {
+	clear(e.postponed[container:])
+	e.postponed[container] = e.unknown - before
+	e.unknown = before
+}
+
+// countContainers counts the losses of the containers of an item: the unknown fields, and the lost entity
+// references. It is called when the item is written, because losses count only the content of written items.
+func (e *encoder) countContainers() {
 	e.losses.EntityRefs += e.lostRefs
-	e.lostRefs = 0
+	e.unknown += e.postponed[ofResource] + e.postponed[ofScope] + e.postponed[ofMetric]
+	e.lostRefs, e.postponed = 0, [ofMetric + 1]uint64{}
 }
 
 func (e *encoder) beginItem() {

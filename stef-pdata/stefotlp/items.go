@@ -52,6 +52,7 @@ func (e *encoder) enterResource(x extent, count func(scope extent) int) *otelste
 		e.unknown -= uint64(h.old)
 	}
 	if h.items == 0 {
+		e.unknown = unknown
 		e.losses.EmptyContainers++
 		return nil
 	}
@@ -66,6 +67,7 @@ func (e *encoder) enterResource(x extent, count func(scope extent) int) *otelste
 		e.reject("resource.", err, n)
 		return nil
 	}
+	e.postpone(ofResource, unknown)
 	return resource
 }
 
@@ -79,6 +81,7 @@ func (e *encoder) enterScope(x extent, count func(scope extent) int) *otelstef.S
 		return nil
 	}
 	if h.items == 0 {
+		e.unknown = unknown
 		e.losses.EmptyContainers++
 		return nil
 	}
@@ -89,6 +92,7 @@ func (e *encoder) enterScope(x extent, count func(scope extent) int) *otelstef.S
 		e.reject("scope.", err, n)
 		return nil
 	}
+	e.postpone(ofScope, unknown)
 	return scope
 }
 

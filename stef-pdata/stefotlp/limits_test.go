@@ -319,7 +319,11 @@ func TestLossesOfRejectedItems(t *testing.T) {
 		require.NoError(t, err)
 		e := stefotlp.NewMetricsEncoder(w)
 		var left stefotlp.ItemErrors
-		require.ErrorAs(t, e.EncodeOTLP(append(b, inScope(gauge(point()))...)), &left)
+		if err := e.EncodeOTLP(append(b, inScope(gauge(point()))...)); items == 0 {
+			require.NoError(t, err)
+		} else {
+			require.ErrorAs(t, err, &left)
+		}
 		require.Equal(t, items, left.Items())
 		require.Equal(t, want, e.Losses())
 	}
@@ -330,6 +334,16 @@ func TestLossesOfRejectedItems(t *testing.T) {
 	m(2, stefotlp.Losses{}, field(1, field(2, field(2, gauge(point(), point())), unknown), field(1, cut)))
 	m(1, stefotlp.Losses{}, field(1, field(2, field(2, gauge(point())), unknown, field(1, unknown, cut))))
 	m(1, stefotlp.Losses{UnknownFields: 1}, inScope(gauge(point(unknown), point(unknown, field(7, cut)))))
+
+	// Containers without written items.
+	resource, scope := field(1, unknown), field(1, field(1, text("s")), unknown)
+	metric := func(points ...[]byte) []byte {
+		return append(gauge(points...), field(12, attribute("k", "v"), unknown)...)
+	}
+	bad := point(field(7, cut))
+	m(1, stefotlp.Losses{}, field(1, resource, field(2, scope, field(2, metric(bad)))))
+	m(0, stefotlp.Losses{EmptyContainers: 3}, bytes.Join([][]byte{field(1, resource, unknown), field(1, resource, field(2, scope, unknown)), inScope(metric())}, nil))
+	m(3, stefotlp.Losses{UnknownFields: 3}, field(1, resource, field(2, scope, field(2, metric(bad))), field(2, scope, field(2, metric(bad)), field(2, metric(bad, point(), point())))))
 
 	w, err := otelstef.NewMetricsWriter(io.Discard)
 	require.NoError(t, err)

@@ -174,6 +174,7 @@ func (e *MetricsEncoder) metric(i int, x extent) error {
 		return nil
 	}
 	if d.points == 0 {
+		e.unknown = unknown
 		e.losses.EmptyContainers++
 		return nil
 	}
@@ -194,6 +195,7 @@ func (e *MetricsEncoder) metric(i int, x extent) error {
 	} else {
 		e.unknown += e.base.unknown
 	}
+	e.postpone(ofMetric, unknown)
 	e.rec.SetMetric(e.base.value)
 	return e.points(&d)
 }
@@ -258,7 +260,7 @@ func (e *MetricsEncoder) points(d *description) error {
 			}
 			e.rejectItem(item, x, err)
 		} else {
-			e.countRefs()
+			e.countContainers()
 			if err := e.w.Write(); err != nil {
 				return err
 			}

@@ -58,7 +58,7 @@ func (e *TracesEncoder) item(i int, x extent) error {
 		e.rejectItem(i, x, err)
 		return nil
 	}
-	e.countRefs()
+	e.countContainers()
 	return e.w.Write()
 }
 
