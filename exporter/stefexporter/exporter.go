@@ -46,6 +46,9 @@ type stefExporter[B any] struct {
 }
 
 func newExporter[B any](c *Config, s *signal.Descriptor[B], split func(RoutingKey) splitter[B], settings exporter.Settings) (*stefExporter[B], error) {
+	if err := c.checkHeaderNames(); err != nil {
+		return nil, err
+	}
 	t, err := newTelemetry(settings.TelemetrySettings, settings.ID, s.Name)
 	if err != nil {
 		return nil, err

@@ -5,6 +5,7 @@ package stefexporter
 
 import (
 	"context"
+	"fmt"
 	"errors"
 	"testing"
 
@@ -40,4 +41,22 @@ func TestStorageFails(t *testing.T) {
 		"the storage of sending_queue cannot be opened: is another Collector using this storage directory? (timeout)")
 	require.EqualError(t, start("timeout", ""), "timeout")
 	require.EqualError(t, start("disk on fire", "file_storage"), "disk on fire")
+}
+
+// TestHeaderNames: gRPC would refuse every stream and request that has one of these headers. So the exporter is
+// not created, and a queue on a disk keeps its batches.
+func TestHeaderNames(t *testing.T) {
+	for _, name := range []string{"a b", ":path", "größe", ""} {
+		c := testConfig("localhost:4320")
+		c.ClientConfig.Headers.Set(name, "secret")
+		require.NoError(t, c.Validate())
+		f, settings := NewFactory(), exportertest.NewNopSettings(metadata.Type)
+		_, err := f.CreateTraces(context.Background(), settings, c)
+		require.ErrorContains(t, err, fmt.Sprintf("headers: the header %q is not valid: use letters", name))
+		require.NotContains(t, err.Error(), "secret")
+		_, err = f.CreateMetrics(context.Background(), settings, c)
+		require.Error(t, err)
+		_, err = f.CreateLogs(context.Background(), settings, c)
+		require.Error(t, err)
+	}
 }
