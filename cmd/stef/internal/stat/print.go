@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/otelstef/stef/cmd/stef/internal/figure"
+	"github.com/otelstef/stef/cmd/stef/internal/file"
 	"github.com/otelstef/stef/internal/otlpfile"
 	"github.com/otelstef/stef/stef-go/dynamic"
 	"github.com/otelstef/stef/stef-go/schema"
@@ -69,23 +70,38 @@ func (r *Report) overview(p *page) {
 			p.line("zstd level   %s", r.level())
 		}
 	}
-	if errors.Is(r.Whole.Damage, dynamic.ErrZstdDict) {
-		p.line("not read     the %s bytes from byte %d on: they need a zstd dictionary", figure.Grouped(r.Whole.Lost), r.Size)
-	} else if r.Whole.OverLimit {
-		p.line("not read     the %s bytes from byte %d on: a limit of this tool is exceeded", figure.Grouped(r.Whole.Lost), r.Size)
-	} else if r.Whole.Concatenated {
-		p.line("not read     the %s bytes from byte %d on: another stream", figure.Grouped(r.Whole.Lost), r.Size)
-	} else if r.Whole.Unended {
-		p.line("no end       the decompressed content ends after %s bytes, and the compression has no end: its writer was killed, or what followed is lost", figure.Grouped(r.Size))
-	} else if r.Whole.Broken {
-		p.line("damaged      what cannot be decompressed is lost, and %s bytes before it", figure.Grouped(r.Whole.Lost))
-	} else if r.Whole.Damage != nil && r.Source != "" { // the stream was converted from the file, so Size is not an offset in the file
-		p.line("damaged      the last %s bytes of the file are lost", figure.Grouped(r.Whole.Lost))
-	} else if r.Whole.Damage != nil {
-		p.line("damaged      the %s bytes from byte %d on are lost", figure.Grouped(r.Whole.Lost), r.Size)
+	if lost := r.lost(); lost != "" {
+		p.line("%s", lost)
 	}
 	p.line("restarts     dictionaries %d, compression %d, codecs %d", r.Restarts(dynamic.RestartDictionaries),
 		r.Restarts(dynamic.RestartCompression), r.Restarts(dynamic.RestartCodecs))
+}
+
+// lost returns the line about the bytes of the input that the report does not cover, or "".
+func (r *Report) lost() string {
+	var trailing *file.TrailingError
+	lost := figure.Grouped(r.Whole.Lost)
+	switch w := &r.Whole; {
+	case w.Damage == nil:
+		return ""
+	case errors.Is(w.Damage, dynamic.ErrZstdDict):
+		return fmt.Sprintf("not read     the %s bytes from byte %d on: they need a zstd dictionary", lost, r.Size)
+	case w.OverLimit:
+		return fmt.Sprintf("not read     the %s bytes from byte %d on: a limit of this tool is exceeded", lost, r.Size)
+	case w.Concatenated:
+		return fmt.Sprintf("not read     the %s bytes from byte %d on: another stream", lost, r.Size)
+	case w.Unended:
+		return fmt.Sprintf("no end       the decompressed content ends after %s bytes, and the compression has no end: its writer was killed, or what followed is lost", figure.Grouped(r.Size))
+	case w.Broken && w.Lost == 0 && errors.As(w.Damage, &trailing):
+		return fmt.Sprintf("damaged      lost: %s after the end of the compressed data", figure.Count(int(trailing.Bytes), "byte"))
+	case w.Broken && w.Lost == 0:
+		return "damaged      what cannot be decompressed is lost"
+	case w.Broken:
+		return fmt.Sprintf("damaged      what cannot be decompressed is lost, and %s bytes before it", lost)
+	case r.Source != "": // the stream was converted from the file, so Size is not an offset in the file
+		return fmt.Sprintf("damaged      the last %s bytes of the file are lost", lost)
+	}
+	return fmt.Sprintf("damaged      the %s bytes from byte %d on are lost", lost, r.Size)
 }
 
 // smallFrame is the size, before compression, of the largest frames of metrics that the exporter
