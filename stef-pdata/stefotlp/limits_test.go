@@ -16,6 +16,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/pdata/ptrace"
+	"go.opentelemetry.io/collector/pdata/xpdata/entity"
 
 	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/otelstef"
@@ -477,4 +478,55 @@ func TestManyMetricsWithBounds(t *testing.T) {
 	got, err := s.encode(t, b)
 	require.NoError(t, err)
 	s.records(t, want, got)
+}
+
+// TestPathsOfLimits: the error of an item over a limit names the same field here and in stefpdata.
+func TestPathsOfLimits(t *testing.T) {
+	large := strings.Repeat("x", stefotlp.MaxItemBytes+1)
+	f := func(want string, spoil func(ptrace.ResourceSpans)) {
+		t.Helper()
+		td := ptrace.NewTraces()
+		rs := td.ResourceSpans().AppendEmpty()
+		rs.ScopeSpans().AppendEmpty().Spans().AppendEmpty()
+		spoil(rs)
+		b, err := new(ptrace.ProtoMarshaler).MarshalTraces(td)
+		require.NoError(t, err)
+		w, err := otelstef.NewSpansWriter(io.Discard)
+		require.NoError(t, err)
+		var fields []string
+		for _, err := range []error{
+			stefotlp.NewTracesEncoder(w).EncodeOTLP(b),
+			stefpdata.NewTracesEncoder(w).Encode(td),
+			stefpdata.NewTracesEncoder(w, stefpdata.WithMode(stefpdata.Sorted)).Encode(td),
+		} {
+			var left stefotlp.ItemErrors
+			require.ErrorAs(t, err, &left)
+			require.ErrorIs(t, err, stef.ErrLimit)
+			fields = append(fields, left[0].Field)
+		}
+		require.Equal(t, []string{want, want, want}, fields)
+	}
+	refs := func(rs ptrace.ResourceSpans) entity.EntityRefSlice {
+		list := entity.ResourceEntityRefs(rs.Resource())
+		list.AppendEmpty().SetType("service")
+		return list
+	}
+	f("resource.entity_refs[1]", func(rs ptrace.ResourceSpans) { refs(rs).AppendEmpty().SetType(large) })
+	f("resource.entity_refs[1]", func(rs ptrace.ResourceSpans) { refs(rs).AppendEmpty().SetSchemaUrl(large) })
+	f("resource.entity_refs[1]", func(rs ptrace.ResourceSpans) { refs(rs).AppendEmpty().IdKeys().Append("a", large) })
+	f("resource.entity_refs[1]", func(rs ptrace.ResourceSpans) { refs(rs).AppendEmpty().DescriptionKeys().Append(large) })
+	f("resource.entity_refs", func(rs ptrace.ResourceSpans) {
+		for list := refs(rs); list.Len() < stefotlp.MaxItemBytes/16; {
+			list.AppendEmpty()
+		}
+	})
+	f("resource.schema_url", func(rs ptrace.ResourceSpans) { rs.SetSchemaUrl(large) })
+	f("scope.name, version or schema_url", func(rs ptrace.ResourceSpans) { rs.ScopeSpans().At(0).SetSchemaUrl(large) })
+	scope := func(rs ptrace.ResourceSpans) pcommon.InstrumentationScope { return rs.ScopeSpans().At(0).Scope() }
+	f("scope.name, version or schema_url", func(rs ptrace.ResourceSpans) { scope(rs).SetName(large) })
+	f("scope.name, version or schema_url", func(rs ptrace.ResourceSpans) { scope(rs).SetVersion(large) })
+	span := func(rs ptrace.ResourceSpans) ptrace.Span { return rs.ScopeSpans().At(0).Spans().At(0) }
+	f("name, trace_state or status.message", func(rs ptrace.ResourceSpans) { span(rs).SetName(large) })
+	f("name, trace_state or status.message", func(rs ptrace.ResourceSpans) { span(rs).TraceState().FromRaw(large) })
+	f("name, trace_state or status.message", func(rs ptrace.ResourceSpans) { span(rs).Status().SetMessage(large) })
 }

@@ -40,7 +40,7 @@ func (c *Copier) EntityRefs(dst *otelstef.Resource, src entity.EntityRefSlice) e
 		to.IDKeys().SetValues(c.texts(from.IdKeys()))
 		to.DescriptionKeys().SetValues(c.texts(from.DescriptionKeys()))
 		if err := c.Take(0); err != nil {
-			return err
+			return mapping.InElement(i, err)
 		}
 	}
 	return nil
