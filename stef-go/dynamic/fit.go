@@ -47,11 +47,17 @@ func (f *fitter) fit(t *schema.Type, path string, v any) (any, error) {
 		var s string
 		if s, ok = v.(string); ok {
 			f.text(t.Dict, s)
+			if err := f.check(path, len(s)); err != nil {
+				return nil, err
+			}
 		}
 	case schema.KindBytes:
 		var b []byte
 		if b, ok = v.([]byte); ok {
 			f.text(t.Dict, b)
+			if err := f.check(path, len(b)); err != nil {
+				return nil, err
+			}
 		}
 	case schema.KindStruct:
 		if s, ok := v.(*Struct); ok && s != nil {
@@ -110,7 +116,7 @@ func (f *fitter) structure(s *schema.Struct, path string, v *Struct) (*Struct, e
 	if s.Dict != "" && (f.seen == nil || f.first(s.Dict, fit)) {
 		f.entries += int64(entryStruct + fit.entry)
 	}
-	return fit, f.check(fit.size)
+	return fit, f.check(path, fit.size)
 }
 
 // text counts an entry of the dictionary for a string or bytes value, if it has a dictionary.
@@ -144,7 +150,7 @@ func (f *fitter) oneof(s *schema.Struct, path string, v *Oneof) (*Oneof, error) 
 	}
 	fit.Choice, fit.Value = v.Choice, value
 	fit.measure()
-	return fit, f.check(fit.size)
+	return fit, f.check(path, fit.size)
 }
 
 func (f *fitter) multimap(m *schema.Multimap, path string, v *Multimap) (*Multimap, error) {
@@ -162,7 +168,7 @@ func (f *fitter) multimap(m *schema.Multimap, path string, v *Multimap) (*Multim
 		}
 	}
 	fit.measure()
-	return fit, f.check(fit.size)
+	return fit, f.check(path, fit.size)
 }
 
 func (f *fitter) array(elem *schema.Type, path string, v *Array) (*Array, error) {
@@ -174,12 +180,14 @@ func (f *fitter) array(elem *schema.Type, path string, v *Array) (*Array, error)
 		}
 	}
 	fit.measure()
-	return fit, f.check(fit.size)
+	return fit, f.check(path, fit.size)
 }
 
-func (f *fitter) check(size int) error {
+// check returns an error if a value alone exceeds the limit of a record. The path is that of the innermost
+// such value, because values are checked before the values that contain them.
+func (f *fitter) check(path string, size int) error {
 	if size > f.maxBytes {
-		return fault(ErrLimit, "the record takes more than %d bytes", f.maxBytes)
+		return fault(ErrLimit, "%s: the record takes more than %d bytes", path, f.maxBytes)
 	}
 	return nil
 }

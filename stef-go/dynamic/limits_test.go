@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"io"
 	"math"
 	"strings"
 	"testing"
@@ -127,6 +128,27 @@ func TestRecordLimit(t *testing.T) {
 	require.ErrorIs(t, err, dynamic.ErrLimit)
 	require.Greater(t, n, uint64(20))
 	require.Less(t, n, uint64(35))
+}
+
+// TestPathOfWriteLimit: the error of a record that is too large for a Writer names the innermost value that
+// takes more than the limit.
+func TestPathOfWriteLimit(t *testing.T) {
+	root := rootOf(t, "struct Rec root { A In B bytes L []string M MM } struct In { S string T string } multimap MM { key string value string }")
+	f := func(path string, rec fields) {
+		t.Helper()
+		w, err := dynamic.NewWriter(io.Discard, root)
+		require.NoError(t, err)
+		require.EqualError(t, w.Write(records(root, rec)[0]), "limit exceeded: "+path+": the record takes more than 33554432 bytes")
+	}
+	half, whole := strings.Repeat("x", 17<<20), strings.Repeat("x", 33<<20)
+	f("Rec.A.S", fields{"A": fields{"S": whole}})
+	f("Rec.A", fields{"A": fields{"S": half, "T": half}})
+	f("Rec.B", fields{"B": []byte(whole)})
+	f("Rec.L", fields{"L": list{half, half}})
+	f("Rec.L[]", fields{"L": list{half, whole}})
+	f("Rec.M.value", fields{"M": pairs{{"k", whole}}})
+	f("Rec.M", fields{"M": pairs{{"k", half}, {half, ""}}})
+	f("Rec", fields{"A": fields{"S": half}, "B": []byte(half)})
 }
 
 // TestWriteLimit writes records just above and just below the size limit of a Writer.
