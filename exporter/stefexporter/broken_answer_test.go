@@ -83,7 +83,9 @@ func (p *rawPeer) send(end bool, pairs ...string) error {
 	return p.WriteHeaders(http2.HeadersFrameParam{StreamID: p.stream, BlockFragment: p.headers.Bytes(), EndHeaders: true, EndStream: end})
 }
 
-func (p *rawPeer) begin() error { return p.send(false, ":status", "200", "content-type", "application/grpc") }
+func (p *rawPeer) begin() error {
+	return p.send(false, ":status", "200", "content-type", "application/grpc")
+}
 
 // TestBrokenAnswers uses peers whose answer ends without a status of gRPC, as if a proxy or the
 // server broke. gRPC makes a status at this end, often INTERNAL. The peer has refused nothing, so

@@ -5,8 +5,8 @@ package stefexporter
 
 import (
 	"context"
-	"fmt"
 	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
