@@ -268,7 +268,7 @@ func (b *balancer[B]) send(ctx context.Context, batch B) error {
 		return consumererror.NewPermanent(result.dropped)
 	default: // the Collector does not learn of the dropped items, so log them here
 		if skipped, ok := b.lost.pass(); ok {
-			b.exporter.settings.Logger.Warn("A backend refuses its part of a batch for good. The part is dropped; the other items were delivered, or are sent again.",
+			b.exporter.settings.Logger.Warn("A backend refuses its part of a batch for good. These items are dropped; the other items were delivered, or are sent again.",
 				zap.Int("items", result.lost), zap.Error(result.dropped), zap.Int64("not_logged", skipped))
 		}
 	}
@@ -295,7 +295,7 @@ type outcome[B any] struct {
 	errs      []error // reasons for the parts in retry
 	delay     time.Duration
 	dropped   error // the last permanent failure
-	lost      int   // items of all parts with a permanent failure
+	lost      int   // items of all parts with a permanent failure, except delivered items
 }
 
 // spread sends the parts of a batch to their backends concurrently. If a backend goes
@@ -369,7 +369,7 @@ func (b *balancer[B]) failed(ctx context.Context, part B, f *failure, result *ou
 	defer result.mu.Unlock()
 	if !f.retry {
 		result.dropped = f.asError(b.exporter.config)
-		result.lost += items
+		result.lost += items - f.delivered
 		return
 	}
 	result.retry = append(result.retry, part)

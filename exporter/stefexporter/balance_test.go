@@ -34,6 +34,7 @@ import (
 
 	"github.com/otelstef/stef/exporter/stefexporter/internal/metadata"
 	"github.com/otelstef/stef/internal/signal"
+	"github.com/otelstef/stef/stef-go/otelstef"
 	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
 )
 
@@ -337,6 +338,35 @@ func TestPartDropped(t *testing.T) {
 	require.Contains(t, fmt.Sprint(lines[0].ContextMap()["error"]), bad.addr)
 	require.NoError(t, x.send(list...))
 	require.Len(t, logs.FilterMessageSnippet("refuses its part of a batch").All(), 1, "not each time")
+}
+
+// TestPartPartlyDropped: a backend accepts some items of its part and refuses the others for good. The log counts
+// the items that are dropped.
+func TestPartPartlyDropped(t *testing.T) {
+	accept := &peer{onStream: func(s *stefgrpc.ServerStream) error {
+		r, err := otelstef.NewSpansReader(s, s.ReaderOptions()...)
+		if err != nil || !r.Next() || !r.Next() {
+			return errors.Join(err, r.Err())
+		}
+		s.AckUpTo(2)
+		return status.Error(codes.InvalidArgument, "bad data")
+	}}
+	bad, good := listen(t, accept, "", true, false), listen(t, &peer{}, "", true, false)
+	core, logs := observer.New(zap.WarnLevel)
+	c := testConfig("")
+	c.Protocol, c.RoutingKey, c.Endpoints = ProtocolSTEF, RoutingTraceID, []string{bad.addr, good.addr}
+	x := startOn(t, c, componenttest.NewNopHost(), zap.New(core))
+	defer func() { require.NoError(t, x.Shutdown(t.Context())) }()
+	var list []string
+	for i := range 32 {
+		list = append(list, fmt.Sprint(i))
+	}
+	require.NoError(t, x.send(list...))
+	delivered, _ := good.got()
+	dropped(t, x, map[string]int64{dropPermanent: int64(32 - delivered - 2)})
+	lines := logs.FilterMessageSnippet("refuses its part of a batch").All()
+	require.Len(t, lines, 1, "%v", logs.All())
+	require.EqualValues(t, 32-delivered-2, lines[0].ContextMap()["items"])
 }
 
 // TestBackendItems: items that a backend rejects do not count as items of the backend.

@@ -171,8 +171,8 @@ func (x *stefSender[B]) send(ctx context.Context, data B, items int) *failure {
 	x.telemetry.failed(ctx, ProtocolSTEF, code)
 	otlp := x.config.Protocol == ProtocolAuto && withoutSTEF(err) // the whole batch is sent by OTLP
 	if !v.retry && errors.As(err, &unsent) && !otlp && (unsent.Acknowledged > 0 || len(unsent.Rejected) > 0) {
-		x.endedWithin(ctx, b, unsent)
-		return &failure{verdict: v, err: streamError(err)}
+		delivered := x.endedWithin(ctx, b, unsent)
+		return &failure{verdict: v, err: streamError(err), delivered: delivered}
 	}
 	if without != nil {
 		err = noStreamTo(x.config.ClientConfig.Endpoint, without)
@@ -229,8 +229,9 @@ func (x *stefSender[B]) arrived(ctx context.Context, b *batch[B], rejected int, 
 }
 
 // endedWithin counts the items of a batch that the peer answered only in part: the peer
-// acknowledged or rejected some records, and then ended the stream with a permanent error.
-func (x *stefSender[B]) endedWithin(ctx context.Context, b *batch[B], e *stefgrpc.UnsentError) {
+// acknowledged or rejected some records, and then ended the stream with a permanent error. It
+// returns the number of delivered items.
+func (x *stefSender[B]) endedWithin(ctx context.Context, b *batch[B], e *stefgrpc.UnsentError) int {
 	left := b.left.Items()
 	sent := uint64(b.items - left)
 	delivered, rejected := e.Settled(sent)
@@ -239,6 +240,7 @@ func (x *stefSender[B]) endedWithin(ctx context.Context, b *batch[B], e *stefgrp
 	x.telemetry.builder.ExporterStefRecordsRejected.Add(ctx, int64(rejected), x.telemetry.plain)
 	x.telemetry.dropped(ctx, dropPermanent, int(sent-delivered-rejected))
 	x.delivered(ctx, ProtocolSTEF, int(delivered))
+	return int(delivered)
 }
 
 func (x *stefSender[B]) logDropped(text string, dropped, items int, why error) {

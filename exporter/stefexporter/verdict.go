@@ -70,6 +70,9 @@ type failure struct {
 	reason string
 	err    error
 	byOTLP bool // an OTLP request failed
+	// delivered is the number of items that were delivered and counted before the failure. It is 0 if the
+	// batch may be sent again.
+	delivered int
 }
 
 // asError converts the failure for exporterhelper.
