@@ -66,17 +66,27 @@ func (s *Session[B]) settle(d *session.Decision) {
 	if d.Stream != nil {
 		stream = d.Stream.Slot()
 	}
-	e := event{stream: stream, records: d.Records, bytes: d.Bytes, duration: d.Latency}
+	f, info := &s.config.Events, BatchInfo{Records: d.Records, Bytes: d.Bytes, Latency: d.Latency}
+	var result error
 	switch {
 	case d.Kind == session.Delivered && d.Answer.Bad == 0:
-		e.kind = eventAcknowledged
+		if f.BatchAcknowledged != nil {
+			f.BatchAcknowledged(stream, info)
+		}
 	case d.Kind == session.Delivered:
-		e.kind, e.records = eventRejected, d.Answer.Bad
-		e.err = &RejectedError{Ranges: d.Answer.Rejected, Records: d.Answer.Bad}
+		rejected := &RejectedError{Ranges: d.Answer.Rejected, Records: d.Answer.Bad}
+		info.Records, result = d.Answer.Bad, rejected
+		if f.BatchRejected != nil {
+			f.BatchRejected(stream, info, rejected)
+		}
 	case d.Kind == session.Unencodable:
-		e.kind, e.err = eventBatchError, d.Fault.Err
+		result = d.Fault.Err
+		if f.BatchUnencodable != nil {
+			var bad *BatchError
+			errors.As(result, &bad)
+			f.BatchUnencodable(stream, bad)
+		}
 	default:
-		e.kind = eventHandedBack
 		cause := s.cause(d.Fault, j.ctx)
 		if why := s.unopened.Load(); why != nil && d.Stream == nil && (d.Fault.Class == session.GaveUp || d.Fault.Class == session.ShutDown) {
 			why.explain(cause)
@@ -85,7 +95,7 @@ func (s *Session[B]) settle(d *session.Decision) {
 		if d.Stream == nil {
 			refused = d.Fault.At
 		}
-		e.err = &UnsentError{
+		unsent := &UnsentError{
 			Cause:          cause,
 			Refused:        refused,
 			MaybeDelivered: d.Maybe,
@@ -94,14 +104,16 @@ func (s *Session[B]) settle(d *session.Decision) {
 			LeftOut:        j.left,
 			written:        d.Records,
 		}
+		if result = unsent; f.BatchHandedBack != nil {
+			f.BatchHandedBack(stream, unsent)
+		}
 	}
-	s.config.Events.call(&e)
 	if d.Kind == session.Delivered && j.left != nil {
-		e.err = &BatchError{Err: withRejected(j.left, e.err), Delivered: true}
+		result = &BatchError{Err: withRejected(j.left, result), Delivered: true}
 	}
 	var none B
 	j.batch = none
-	j.result <- e.err
+	j.result <- result
 }
 
 // lapse is an error after which no stream is open.
@@ -120,23 +132,24 @@ func (l *lapse) explain(cause *Error) {
 
 // report calls the event function for a stream.
 func (s *Session[B]) report(d *session.Decision) {
-	e := event{stream: d.Stream.Slot(), reason: d.Reason, records: d.Records, bytes: d.Bytes, duration: d.Latency}
-	switch d.Kind {
-	case session.Draining:
-		e.kind = eventDraining
-	case session.Closed:
-		e.kind = eventClosed
+	f, stream := &s.config.Events, d.Stream.Slot()
+	switch {
+	case d.Kind == session.Draining && f.StreamDraining != nil:
+		f.StreamDraining(stream, d.Reason)
+	case d.Kind == session.Closed:
+		var cause *Error
 		if d.Fault != nil {
-			cause := s.cause(d.Fault, nil)
+			cause = s.cause(d.Fault, nil)
 			s.lastErr.Store(cause)
-			e.err = cause
 		}
-	case session.Redispatched:
-		e.kind = eventRedispatched
-	case session.Late:
-		e.kind = eventLateRejection
+		if f.StreamClosed != nil {
+			f.StreamClosed(stream, d.Reason, d.Latency, cause)
+		}
+	case d.Kind == session.Redispatched && f.BatchRedispatched != nil:
+		f.BatchRedispatched(stream, d.Bytes)
+	case d.Kind == session.Late && f.LateRejection != nil:
+		f.LateRejection(stream, d.Records)
 	}
-	s.config.Events.call(&e)
 }
 
 // faultOf classifies an error for the state machine. It returns nil if err is nil.

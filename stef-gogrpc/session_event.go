@@ -4,7 +4,6 @@
 package stefgrpc
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -55,61 +54,6 @@ type BatchInfo struct {
 	Records uint64
 	Bytes   int64         // estimated size of the encoded batch
 	Latency time.Duration // time since the batch was encoded
-}
-
-func (f *SessionEvents) call(e *event) {
-	info := BatchInfo{Records: e.records, Bytes: e.bytes, Latency: e.duration}
-	switch {
-	case e.kind == eventOpened && f.StreamOpened != nil:
-		f.StreamOpened(e.stream, e.duration)
-	case e.kind == eventOpenFailed && f.OpenFailed != nil:
-		f.OpenFailed(e.stream, FromStatus(e.err), e.duration)
-	case e.kind == eventDraining && f.StreamDraining != nil:
-		f.StreamDraining(e.stream, e.reason)
-	case e.kind == eventClosed && f.StreamClosed != nil:
-		f.StreamClosed(e.stream, e.reason, e.duration, FromStatus(e.err))
-	case e.kind == eventAcknowledged && f.BatchAcknowledged != nil:
-		f.BatchAcknowledged(e.stream, info)
-	case e.kind == eventRejected && f.BatchRejected != nil:
-		f.BatchRejected(e.stream, info, e.err.(*RejectedError))
-	case e.kind == eventBatchError && f.BatchUnencodable != nil:
-		var bad *BatchError
-		errors.As(e.err, &bad)
-		f.BatchUnencodable(e.stream, bad)
-	case e.kind == eventRedispatched && f.BatchRedispatched != nil:
-		f.BatchRedispatched(e.stream, e.bytes)
-	case e.kind == eventHandedBack && f.BatchHandedBack != nil:
-		f.BatchHandedBack(e.stream, e.err.(*UnsentError))
-	case e.kind == eventLateRejection && f.LateRejection != nil:
-		f.LateRejection(e.stream, e.records)
-	}
-}
-
-type eventKind uint8
-
-const (
-	eventOpened eventKind = iota + 1
-	eventOpenFailed
-	eventDraining
-	eventClosed
-	eventAcknowledged
-	eventRejected
-	eventBatchError
-	eventRedispatched
-	eventHandedBack
-	eventLateRejection
-)
-
-// event is a pending call of a function of SessionEvents. It waits until the lock
-// is released.
-type event struct {
-	kind     eventKind
-	stream   int
-	reason   CloseReason
-	err      error
-	duration time.Duration
-	records  uint64
-	bytes    int64
 }
 
 // CloseReason says why a stream was closed.

@@ -596,6 +596,32 @@ func frames(s *fakeStream) (text []string) {
 	return text
 }
 
+type eventKind uint8
+
+const (
+	eventOpened eventKind = iota + 1
+	eventOpenFailed
+	eventDraining
+	eventClosed
+	eventAcknowledged
+	eventRejected
+	eventBatchError
+	eventRedispatched
+	eventHandedBack
+	eventLateRejection
+)
+
+// event is a call of a function of SessionEvents.
+type event struct {
+	kind     eventKind
+	stream   int
+	reason   CloseReason
+	err      error
+	duration time.Duration
+	records  uint64
+	bytes    int64
+}
+
 // record returns events whose functions all call f.
 func record(f func(event)) SessionEvents {
 	batch := func(kind eventKind, stream int, b BatchInfo, err error) {

@@ -180,7 +180,9 @@ func (t *opener[B]) install(next, current *sender[B]) (regular bool) {
 	s.unopened.Store(nil)
 	regular, forced := s.machine.Opened(next.state, previous, now, &out)
 	s.mu.Unlock()
-	s.config.Events.call(&event{kind: eventOpened, stream: t.number, duration: now.Sub(next.began)})
+	if f := s.config.Events.StreamOpened; f != nil {
+		f(t.number, now.Sub(next.began))
+	}
 	for _, other := range s.openers {
 		if other.refused.Load() { // the other opener may wait without limit
 			signal(other.probe)
@@ -241,7 +243,9 @@ func (t *opener[B]) failed(err *Error, refused *session.Fault) time.Duration {
 	default:
 		wait = max(wait, s.config.ProbeInterval)
 	}
-	s.config.Events.call(&event{kind: eventOpenFailed, stream: t.number, err: err, duration: wait})
+	if f := s.config.Events.OpenFailed; f != nil {
+		f(t.number, err, wait)
+	}
 	s.carryOut(&out)
 	return wait
 }
