@@ -46,9 +46,10 @@ func createTraces(ctx context.Context, settings exporter.Settings, config compon
 		return nil, err
 	}
 	return struct {
-		consumer.Traces
+		consumer.ConsumeTracesFunc
+		capable
 		*lifecycle
-	}{watchedTraces{helped, x.senders(), x.oversized()}, x.lifecycle(helped)}, nil
+	}{x.watched(helped.ConsumeTraces), helped, x.lifecycle(helped)}, nil
 }
 
 func createMetrics(ctx context.Context, settings exporter.Settings, config component.Config) (exporter.Metrics, error) {
@@ -61,9 +62,10 @@ func createMetrics(ctx context.Context, settings exporter.Settings, config compo
 		return nil, err
 	}
 	return struct {
-		consumer.Metrics
+		consumer.ConsumeMetricsFunc
+		capable
 		*lifecycle
-	}{watchedMetrics{helped, x.senders(), x.oversized()}, x.lifecycle(helped)}, nil
+	}{x.watched(helped.ConsumeMetrics), helped, x.lifecycle(helped)}, nil
 }
 
 func createLogs(ctx context.Context, settings exporter.Settings, config component.Config) (exporter.Logs, error) {
@@ -76,10 +78,14 @@ func createLogs(ctx context.Context, settings exporter.Settings, config componen
 		return nil, err
 	}
 	return struct {
-		consumer.Logs
+		consumer.ConsumeLogsFunc
+		capable
 		*lifecycle
-	}{watchedLogs{helped, x.senders(), x.oversized()}, x.lifecycle(helped)}, nil
+	}{x.watched(helped.ConsumeLogs), helped, x.lifecycle(helped)}, nil
 }
+
+// capable is the part of exporters that is the same for all signals, besides lifecycle.
+type capable interface{ Capabilities() consumer.Capabilities }
 
 func (x *stefExporter[B]) options() []exporterhelper.Option {
 	return []exporterhelper.Option{

@@ -8,10 +8,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"go.opentelemetry.io/collector/consumer"
-	"go.opentelemetry.io/collector/pdata/plog"
-	"go.opentelemetry.io/collector/pdata/pmetric"
-	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.uber.org/zap"
 )
 
@@ -58,35 +54,12 @@ func (s *senders) warn() {
 		zap.Duration("waits_for", s.after))
 }
 
-type watchedTraces struct {
-	consumer.Traces
-	senders *senders
-	large   *oversized[ptrace.Traces]
-}
-
-func (w watchedTraces) ConsumeTraces(ctx context.Context, td ptrace.Traces) error {
-	defer w.senders.watch(ctx)()
-	return w.large.pass(ctx, td, w.Traces.ConsumeTraces)
-}
-
-type watchedMetrics struct {
-	consumer.Metrics
-	senders *senders
-	large   *oversized[pmetric.Metrics]
-}
-
-func (w watchedMetrics) ConsumeMetrics(ctx context.Context, md pmetric.Metrics) error {
-	defer w.senders.watch(ctx)()
-	return w.large.pass(ctx, md, w.Metrics.ConsumeMetrics)
-}
-
-type watchedLogs struct {
-	consumer.Logs
-	senders *senders
-	large   *oversized[plog.Logs]
-}
-
-func (w watchedLogs) ConsumeLogs(ctx context.Context, ld plog.Logs) error {
-	defer w.senders.watch(ctx)()
-	return w.large.pass(ctx, ld, w.Logs.ConsumeLogs)
+// watched returns the function queue with the checks of calls that wait for a full queue, and of
+// batches that are larger than the queue.
+func (x *stefExporter[B]) watched(queue func(context.Context, B) error) func(context.Context, B) error {
+	senders, large := x.senders(), x.oversized()
+	return func(ctx context.Context, b B) error {
+		defer senders.watch(ctx)()
+		return large.pass(ctx, b, queue)
+	}
 }
