@@ -106,44 +106,30 @@ const anySize = -1
 // function returns nil if the columns are invalid, or if the OTLP would not have the given size.
 // It checks the size first: rows may share one text, so their OTLP can be far larger than the file.
 func (c *columns) withoutOTLP(s Signal) func(i, size int) []byte {
-	valid := func(message []byte, err error) []byte {
+	switch s {
+	case Metrics:
+		in, m := newPointColumns(c), &pmetric.ProtoMarshaler{}
+		return alone(c, in.row, &in.into, pmetric.NewMetrics, m.MetricsSize, m.MarshalMetrics)
+	case Traces:
+		in, m := newSpanColumns(c), &ptrace.ProtoMarshaler{}
+		return alone(c, in.row, &in.into, ptrace.NewTraces, m.TracesSize, m.MarshalTraces)
+	}
+	in, m := newLogColumns(c), &plog.ProtoMarshaler{}
+	return alone(c, in.row, &in.into, plog.NewLogs, m.LogsSize, m.MarshalLogs)
+}
+
+// alone is withoutOTLP for one signal. row adds the item of a row to *into.
+func alone[T any](c *columns, row func(int) error, into *T, empty func() T, sizeOf func(T) int, marshal func(T) ([]byte, error)) func(i, size int) []byte {
+	return func(i, size int) []byte {
+		*into = empty()
+		c.fresh()
+		if row(i) != nil || size != anySize && sizeOf(*into) != size {
+			return nil
+		}
+		message, err := marshal(*into)
 		if err != nil {
 			return nil
 		}
 		return message
-	}
-	switch s {
-	case Metrics:
-		in := newPointColumns(c)
-		return func(i, size int) []byte {
-			in.into = pmetric.NewMetrics()
-			c.fresh()
-			m := pmetric.ProtoMarshaler{}
-			if in.row(i) != nil || size != anySize && m.MetricsSize(in.into) != size {
-				return nil
-			}
-			return valid(m.MarshalMetrics(in.into))
-		}
-	case Traces:
-		in := newSpanColumns(c)
-		return func(i, size int) []byte {
-			in.into = ptrace.NewTraces()
-			c.fresh()
-			m := ptrace.ProtoMarshaler{}
-			if in.row(i) != nil || size != anySize && m.TracesSize(in.into) != size {
-				return nil
-			}
-			return valid(m.MarshalTraces(in.into))
-		}
-	}
-	in := newLogColumns(c)
-	return func(i, size int) []byte {
-		in.into = plog.NewLogs()
-		c.fresh()
-		m := plog.ProtoMarshaler{}
-		if in.row(i) != nil || size != anySize && m.LogsSize(in.into) != size {
-			return nil
-		}
-		return valid(m.MarshalLogs(in.into))
 	}
 }
