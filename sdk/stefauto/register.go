@@ -41,18 +41,10 @@ func init() {
 		return exporter[sdktrace.SpanExporter](steftrace.NewFile(""))
 	})
 	autoexport.RegisterMetricReader(Endpoint, func(ctx context.Context) (sdkmetric.Reader, error) {
-		x, err := stefmetric.New(ctx)
-		if err != nil {
-			return nil, err
-		}
-		return reader(x), nil
+		return reader(stefmetric.New(ctx))
 	})
 	autoexport.RegisterMetricReader(Files, func(context.Context) (sdkmetric.Reader, error) {
-		x, err := stefmetric.NewFile("")
-		if err != nil {
-			return nil, err
-		}
-		return reader(x), nil
+		return reader(stefmetric.NewFile(""))
 	})
 	autoexport.RegisterLogExporter(Endpoint, func(ctx context.Context) (sdklog.Exporter, error) {
 		return exporter[sdklog.Exporter](steflog.New(ctx))
@@ -66,14 +58,17 @@ func init() {
 // metrics of a Prometheus client.
 const producers = "OTEL_METRICS_PRODUCERS"
 
-// reader returns a reader that exports to x. Autoexport does not pass the producers of its variable
+// reader returns a reader that exports to x, or the error. Autoexport does not pass the producers of its variable
 // to registered exporters, so reader reports that their metrics are missing.
-func reader(x sdkmetric.Exporter) sdkmetric.Reader {
+func reader(x sdkmetric.Exporter, err error) (sdkmetric.Reader, error) {
+	if err != nil {
+		return nil, err
+	}
 	if v := os.Getenv(producers); v != "" && v != "none" {
 		otel.Handle(fmt.Errorf("stef: %s is %q and is ignored, so metrics of these producers are not exported: pass the producers in the program, "+
 			"to sdkmetric.NewPeriodicReader with a stefmetric exporter and sdkmetric.WithProducer", producers, v))
 	}
-	return sdkmetric.NewPeriodicReader(x)
+	return sdkmetric.NewPeriodicReader(x), nil
 }
 
 // exporter returns x, or nil if there is an error. Without it, callers would receive a nil pointer

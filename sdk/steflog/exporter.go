@@ -8,7 +8,6 @@ package steflog
 
 import (
 	"context"
-	"errors"
 
 	"go.opentelemetry.io/otel/exporters/otlp/otlplog/otlploggrpc"
 	sdklog "go.opentelemetry.io/otel/sdk/log"
@@ -25,8 +24,10 @@ import (
 type logs = []sdklog.Record
 
 var signal = endpoint.Signal[logs]{
-	Root:  otelstef.LogsCompactRoot,
-	Items: func(r logs) int { return len(r) },
+	Name:    settings.Logs,
+	Compact: otelstef.CompactLogs,
+	Root:    otelstef.LogsCompactRoot,
+	Items:   func(r logs) int { return len(r) },
 	NewEncoder: endpoint.EncoderOf(otelstef.NewLogsWriter, func(w *otelstef.LogsWriter) func(logs) error {
 		return records.NewLogs(w).Encode
 	}),
@@ -40,14 +41,6 @@ var signal = endpoint.Signal[logs]{
 	},
 }
 
-// ofSDK replaces the error of exports after Shutdown by the corresponding error of the SDK.
-func ofSDK(err error) error {
-	if errors.Is(err, stefsdk.ErrShutdown) {
-		return sdklog.ErrExporterShutdown
-	}
-	return err
-}
-
 // Exporter exports log records to an endpoint. It is safe for concurrent use.
 type Exporter struct{ sender *endpoint.Sender[logs] }
 
@@ -56,11 +49,7 @@ var _ sdklog.Exporter = (*Exporter)(nil)
 // New returns an exporter to an endpoint. It does not wait for a connection. The
 // caller must call Shutdown.
 func New(_ context.Context, options ...stefsdk.Option) (*Exporter, error) {
-	c, err := settings.ForEndpoint(settings.Logs, options)
-	if err != nil {
-		return nil, err
-	}
-	s, err := endpoint.New(c, &signal)
+	s, _, err := endpoint.New(options, &signal)
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +59,7 @@ func New(_ context.Context, options ...stefsdk.Option) (*Exporter, error) {
 // Export sends log records. It returns nil when the peer has acknowledged all log
 // records. It returns soon after ctx has ended.
 func (x *Exporter) Export(ctx context.Context, records []sdklog.Record) error {
-	return ofSDK(x.sender.Export(ctx, records))
+	return endpoint.OfSDK(x.sender.Export(ctx, records), sdklog.ErrExporterShutdown)
 }
 
 // ForceFlush waits for the exports that have begun. There is nothing else to flush.
@@ -92,11 +81,7 @@ var _ sdklog.Exporter = (*FileExporter)(nil)
 // "", OTEL_EXPORTER_STEF_FILE_DIRECTORY names the folder; its default is "telemetry". Errors of the
 // file system do not make NewFile fail; Export returns them. The caller must call Shutdown.
 func NewFile(dir string, options ...stefsdk.FileOption) (*FileExporter, error) {
-	c, err := settings.ForFiles(settings.Logs, dir, options)
-	if err != nil {
-		return nil, err
-	}
-	f, err := files.New(c, &signal, otelstef.CompactLogs())
+	f, _, err := files.New(dir, options, &signal)
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +92,7 @@ func NewFile(dir string, options ...stefsdk.FileOption) (*FileExporter, error) {
 // stefsdk.WithFlushInterval, in the unfinished frame. Writing waits only for the
 // file system. After writing has begun, Export ignores ctx.
 func (x *FileExporter) Export(ctx context.Context, records []sdklog.Record) error {
-	return ofSDK(x.files.Export(ctx, records))
+	return endpoint.OfSDK(x.files.Export(ctx, records), sdklog.ErrExporterShutdown)
 }
 
 // ForceFlush writes the unfinished frame.

@@ -8,7 +8,6 @@ package stefmetric
 
 import (
 	"context"
-	"errors"
 
 	"go.opentelemetry.io/otel/exporters/otlp/otlpmetric/otlpmetricgrpc"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
@@ -26,7 +25,9 @@ import (
 type metrics = *metricdata.ResourceMetrics
 
 var signal = endpoint.Signal[metrics]{
-	Root: otelstef.MetricsCompactRoot,
+	Name:    settings.Metrics,
+	Compact: otelstef.CompactMetrics,
+	Root:    otelstef.MetricsCompactRoot,
 	Items: func(rm metrics) int {
 		n := 0
 		for i := range rm.ScopeMetrics {
@@ -45,14 +46,6 @@ var signal = endpoint.Signal[metrics]{
 		}
 		return endpoint.OTLP[metrics]{Export: x.Export, Shutdown: x.Shutdown}, nil
 	},
-}
-
-// ofSDK replaces the error of exports after Shutdown by the corresponding error of the SDK.
-func ofSDK(err error) error {
-	if errors.Is(err, stefsdk.ErrShutdown) {
-		return sdkmetric.ErrExporterShutdown
-	}
-	return err
 }
 
 // Temporality implements sdkmetric.Exporter.
@@ -76,21 +69,17 @@ var _ sdkmetric.Exporter = (*Exporter)(nil)
 // New returns an exporter to an endpoint. It does not wait for a connection. The
 // caller must call Shutdown.
 func New(_ context.Context, options ...stefsdk.Option) (*Exporter, error) {
-	c, err := settings.ForEndpoint(settings.Metrics, options)
+	s, stream, err := endpoint.New(options, &signal)
 	if err != nil {
 		return nil, err
 	}
-	s, err := endpoint.New(c, &signal)
-	if err != nil {
-		return nil, err
-	}
-	return &Exporter{selectorsOf(&c.Stream), s}, nil
+	return &Exporter{selectorsOf(stream), s}, nil
 }
 
 // Export sends metrics. It returns nil when the peer has acknowledged all points. It
 // returns soon after ctx has ended.
 func (x *Exporter) Export(ctx context.Context, rm *metricdata.ResourceMetrics) error {
-	return ofSDK(x.sender.Export(ctx, rm))
+	return endpoint.OfSDK(x.sender.Export(ctx, rm), sdkmetric.ErrExporterShutdown)
 }
 
 // ForceFlush waits for the exports that have begun. There is nothing else to flush.
@@ -115,22 +104,18 @@ var _ sdkmetric.Exporter = (*FileExporter)(nil)
 // "", OTEL_EXPORTER_STEF_FILE_DIRECTORY names the folder; its default is "telemetry". Errors of the
 // file system do not make NewFile fail; Export returns them. The caller must call Shutdown.
 func NewFile(dir string, options ...stefsdk.FileOption) (*FileExporter, error) {
-	c, err := settings.ForFiles(settings.Metrics, dir, options)
+	f, stream, err := files.New(dir, options, &signal)
 	if err != nil {
 		return nil, err
 	}
-	f, err := files.New(c, &signal, otelstef.CompactMetrics())
-	if err != nil {
-		return nil, err
-	}
-	return &FileExporter{selectorsOf(&c.Stream), f}, nil
+	return &FileExporter{selectorsOf(stream), f}, nil
 }
 
 // Export writes metrics. It returns nil when the metrics are in the file, or, with
 // stefsdk.WithFlushInterval, in the unfinished frame. Writing waits only for the
 // file system. After writing has begun, Export ignores ctx.
 func (x *FileExporter) Export(ctx context.Context, rm *metricdata.ResourceMetrics) error {
-	return ofSDK(x.files.Export(ctx, rm))
+	return endpoint.OfSDK(x.files.Export(ctx, rm), sdkmetric.ErrExporterShutdown)
 }
 
 // ForceFlush writes the unfinished frame.

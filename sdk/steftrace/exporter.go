@@ -24,8 +24,10 @@ import (
 type spans = []sdktrace.ReadOnlySpan
 
 var signal = endpoint.Signal[spans]{
-	Root:  otelstef.SpansCompactRoot,
-	Items: func(s spans) int { return len(s) },
+	Name:    settings.Traces,
+	Compact: otelstef.CompactSpans,
+	Root:    otelstef.SpansCompactRoot,
+	Items:   func(s spans) int { return len(s) },
 	NewEncoder: endpoint.EncoderOf(otelstef.NewSpansWriter, func(w *otelstef.SpansWriter) func(spans) error {
 		return records.NewSpans(w).Encode
 	}),
@@ -47,11 +49,7 @@ var _ sdktrace.SpanExporter = (*Exporter)(nil)
 // New returns an exporter to an endpoint. It does not wait for a connection. The
 // caller must call Shutdown.
 func New(_ context.Context, options ...stefsdk.Option) (*Exporter, error) {
-	c, err := settings.ForEndpoint(settings.Traces, options)
-	if err != nil {
-		return nil, err
-	}
-	s, err := endpoint.New(c, &signal)
+	s, _, err := endpoint.New(options, &signal)
 	if err != nil {
 		return nil, err
 	}
@@ -86,11 +84,7 @@ var _ sdktrace.SpanExporter = (*FileExporter)(nil)
 // "", OTEL_EXPORTER_STEF_FILE_DIRECTORY names the folder; its default is "telemetry". Errors of the
 // file system do not make NewFile fail; ExportSpans returns them. The caller must call Shutdown.
 func NewFile(dir string, options ...stefsdk.FileOption) (*FileExporter, error) {
-	c, err := settings.ForFiles(settings.Traces, dir, options)
-	if err != nil {
-		return nil, err
-	}
-	f, err := files.New(c, &signal, otelstef.CompactSpans())
+	f, _, err := files.New(dir, options, &signal)
 	if err != nil {
 		return nil, err
 	}

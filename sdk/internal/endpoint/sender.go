@@ -62,13 +62,26 @@ const (
 	backoffMultiplier = 1.5
 )
 
-// New starts a sender. It does not wait for a connection.
-func New[B any](c *settings.Endpoint, signal *Signal[B]) (*Sender[B], error) {
+// OfSDK returns after, the error of the SDK for an export after Shutdown, if err is ErrShutdown.
+// Otherwise, it returns err.
+func OfSDK(err, after error) error {
+	if errors.Is(err, ErrShutdown) {
+		return after
+	}
+	return err
+}
+
+// New starts a sender. It does not wait for a connection. New also returns the settings of the
+// streams.
+func New[B any](options []settings.Option, signal *Signal[B]) (*Sender[B], *settings.Stream, error) {
+	c, err := settings.ForEndpoint(signal.Name, options)
+	if err != nil {
+		return nil, nil, err
+	}
 	s := &Sender[B]{config: c, signal: signal, conn: c.Conn, attempt: make(chan struct{})}
 	if s.conn == nil {
-		var err error
 		if s.conn, err = dial(c); err != nil {
-			return nil, fmt.Errorf("stef: endpoint %q: %w", c.Target, err)
+			return nil, nil, fmt.Errorf("stef: endpoint %q: %w", c.Target, err)
 		}
 	}
 	client, err := stefgrpc.NewClient(s.conn,
@@ -77,7 +90,7 @@ func New[B any](c *settings.Endpoint, signal *Signal[B]) (*Sender[B], error) {
 		// itself.
 		stefgrpc.WithCallOptions(grpc.UseCompressor("identity")))
 	if err != nil {
-		return nil, errors.Join(err, s.closeConn())
+		return nil, nil, errors.Join(err, s.closeConn())
 	}
 	headers := metadata.New(c.Headers)
 	open := func(ctx context.Context) (*stefgrpc.Stream, error) {
@@ -91,9 +104,9 @@ func New[B any](c *settings.Endpoint, signal *Signal[B]) (*Sender[B], error) {
 	s.session, err = stefgrpc.NewSession(open, s.newWriter, s.sessionConfig())
 	if err != nil {
 		s.end(ErrShutdown)
-		return nil, errors.Join(err, s.closeConn())
+		return nil, nil, errors.Join(err, s.closeConn())
 	}
-	return s, nil
+	return s, &c.Stream, nil
 }
 
 func dial(c *settings.Endpoint) (*grpc.ClientConn, error) {

@@ -24,8 +24,11 @@ import (
 
 // Signal describes one signal, whose batches have the type B.
 type Signal[B any] struct {
+	Name settings.Signal
 	// Root returns the root of streams in the compact form.
 	Root func() *schema.Struct
+	// Compact returns the option for files in the compact form.
+	Compact func() stef.WriterOption
 	// Items returns the number of items in a batch.
 	Items func(B) int
 	// NewEncoder begins a stream.

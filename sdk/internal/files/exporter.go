@@ -53,21 +53,24 @@ type stream[B any] struct {
 }
 
 // New returns an exporter. Errors of the file system do not make New fail; Export returns
-// them. compact is the option for the compact form of the signal.
-func New[B any](c *settings.File, signal *endpoint.Signal[B], compact stef.WriterOption) (*Exporter[B], error) {
-	x := &Exporter[B]{dir: c.Rotate.Dir, items: signal.Items}
-	var err error
+// them. New also returns the settings of the streams.
+func New[B any](dir string, options []settings.FileOption, signal *endpoint.Signal[B]) (*Exporter[B], *settings.Stream, error) {
+	c, err := settings.ForFiles(signal.Name, dir, options)
+	if err != nil {
+		return nil, nil, err
+	}
+	x, compact := &Exporter[B]{dir: c.Rotate.Dir, items: signal.Items}, signal.Compact()
 	x.writer, err = rotate.New(c.Rotate, func(dst io.Writer) (stream[B], error) {
 		e, err := signal.NewEncoder(dst, append(x.options(c), compact)...)
 		return stream[B]{e.Writer, e.Encode}, err
 	})
 	if err != nil {
 		if _, rest, ok := strings.Cut(err.Error(), "Options.Prefix is "); ok && c.PrefixVariable != "" {
-			return nil, fmt.Errorf("stef: %s is %s", c.PrefixVariable, rest)
+			return nil, nil, fmt.Errorf("stef: %s is %s", c.PrefixVariable, rest)
 		}
-		return nil, fmt.Errorf("stef: %w", err)
+		return nil, nil, fmt.Errorf("stef: %w", err)
 	}
-	return x, nil
+	return x, &c.Stream, nil
 }
 
 // Export writes a batch. It returns nil when the batch is in the file, or in the

@@ -11,17 +11,16 @@ import (
 	"net/http"
 
 	"go.opentelemetry.io/collector/pdata/plog"
-	"go.opentelemetry.io/collector/pdata/plog/plogotlp"
 	"go.opentelemetry.io/collector/pdata/pmetric"
-	"go.opentelemetry.io/collector/pdata/pmetric/pmetricotlp"
 	"go.opentelemetry.io/collector/pdata/ptrace"
-	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
 	"go.opentelemetry.io/otel/exporters/otlp/otlplog/otlploghttp"
 	"go.opentelemetry.io/otel/exporters/otlp/otlpmetric/otlpmetrichttp"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
 	sdklog "go.opentelemetry.io/otel/sdk/log"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+
+	"github.com/otelstef/stef/internal/signal"
 )
 
 type capture struct{ body []byte }
@@ -56,9 +55,7 @@ func Traces(spans []sdktrace.ReadOnlySpan) (ptrace.Traces, error) {
 	if err := x.ExportSpans(ctx, spans); err != nil {
 		return ptrace.Traces{}, err
 	}
-	request := ptraceotlp.NewExportRequest()
-	err = request.UnmarshalProto(c.body)
-	return request.Traces(), err
+	return signal.Traces.Unmarshal(c.body)
 }
 
 // Metrics returns metrics as the OTLP exporter sends them.
@@ -72,9 +69,7 @@ func Metrics(rm *metricdata.ResourceMetrics) (pmetric.Metrics, error) {
 	if err := x.Export(ctx, rm); err != nil {
 		return pmetric.Metrics{}, err
 	}
-	request := pmetricotlp.NewExportRequest()
-	err = request.UnmarshalProto(c.body)
-	return request.Metrics(), err
+	return signal.Metrics.Unmarshal(c.body)
 }
 
 // Logs returns log records as the OTLP exporter sends them.
@@ -88,7 +83,5 @@ func Logs(records []sdklog.Record) (plog.Logs, error) {
 	if err := x.Export(ctx, records); err != nil {
 		return plog.Logs{}, err
 	}
-	request := plogotlp.NewExportRequest()
-	err = request.UnmarshalProto(c.body)
-	return request.Logs(), err
+	return signal.Logs.Unmarshal(c.body)
 }

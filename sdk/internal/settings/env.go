@@ -41,15 +41,16 @@ type env struct {
 // lookup returns the first variable that is set and not empty. It also reads variables
 // of OTLP if otlp is true.
 func (e *env) lookup(name string, otlp bool) (value, variable string) {
-	prefixes := []string{prefixSTEF}
-	if otlp {
-		prefixes = append(prefixes, prefixOTLP)
+	if value, variable = e.lookupIn(prefixSTEF, name); value == "" && otlp {
+		return e.lookupIn(prefixOTLP, name)
 	}
-	for _, prefix := range prefixes {
-		for _, variable := range []string{prefix + strings.ToUpper(string(e.signal)) + "_" + name, prefix + name} {
-			if value := strings.TrimSpace(os.Getenv(variable)); value != "" {
-				return value, variable
-			}
+	return value, variable
+}
+
+func (e *env) lookupIn(prefix, name string) (value, variable string) {
+	for _, variable := range []string{prefix + strings.ToUpper(string(e.signal)) + "_" + name, prefix + name} {
+		if value := strings.TrimSpace(os.Getenv(variable)); value != "" {
+			return value, variable
 		}
 	}
 	return "", ""
@@ -84,24 +85,14 @@ func (e *env) endpoint(c *Endpoint) {
 	if v, name := e.lookup("OTLP_FALLBACK", false); v != "" {
 		e.bool(v, name, &c.OTLP)
 	}
-	e.otlpCompression(c)
-	e.stream(&c.Stream)
-}
-
-// otlpCompression reads the compression of OTLP requests from the variables of OTLP.
-func (e *env) otlpCompression(c *Endpoint) {
-	for _, name := range []string{prefixOTLP + strings.ToUpper(string(e.signal)) + "_COMPRESSION", prefixOTLP + "COMPRESSION"} {
-		switch v := strings.TrimSpace(os.Getenv(name)); v {
-		case "":
-			continue
-		case "gzip":
-			c.OTLPCompressor = v
-		case "none":
-		default:
-			e.ignore(name, v, "gzip or none")
-		}
-		return
+	switch v, name := e.lookupIn(prefixOTLP, "COMPRESSION"); v { // the compression of OTLP requests
+	case "", "none":
+	case "gzip":
+		c.OTLPCompressor = v
+	default:
+		e.ignore(name, v, "gzip or none")
 	}
+	e.stream(&c.Stream)
 }
 
 func (e *env) stream(s *Stream) {
@@ -133,7 +124,7 @@ func (e *env) target(c *Endpoint) {
 		return
 	}
 	if strings.HasPrefix(name, prefixOTLP) {
-		if protocol, which := e.protocol(); protocol != "" && protocol != "grpc" {
+		if protocol, which := e.lookupIn(prefixOTLP, "PROTOCOL"); protocol != "" && protocol != "grpc" {
 			e.problems = append(e.problems, fmt.Errorf("%s is ignored, because %s is %s: set %sENDPOINT to the address for gRPC", name, which, protocol, prefixSTEF))
 			return
 		}
@@ -141,15 +132,6 @@ func (e *env) target(c *Endpoint) {
 	if err := SetURL(c, v); err != nil {
 		e.ignore(name, v, "a URL such as http://localhost:4320")
 	}
-}
-
-func (e *env) protocol() (value, variable string) {
-	for _, name := range []string{prefixOTLP + strings.ToUpper(string(e.signal)) + "_PROTOCOL", prefixOTLP + "PROTOCOL"} {
-		if v := strings.TrimSpace(os.Getenv(name)); v != "" {
-			return v, name
-		}
-	}
-	return "", ""
 }
 
 // SetURL sets the target to a URL, or to host:port. The schemes http and unix mean no
