@@ -24,6 +24,10 @@ type entry struct {
 	index int
 }
 
+func itemsOf[B any, R resourced, S scoped, I any](x *tree[B, R, S, I], o Options, batches []B) *Items {
+	return newItems(func(yield func([]byte) bool) { x.each(o, batches, yield) })
+}
+
 func newItems(each func(yield func([]byte) bool)) *Items {
 	s := &Items{each: each}
 	each(func(text []byte) bool {

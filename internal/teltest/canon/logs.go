@@ -3,35 +3,34 @@
 
 package canon
 
-import "go.opentelemetry.io/collector/pdata/plog"
+import (
+	"iter"
+
+	"go.opentelemetry.io/collector/pdata/plog"
+)
+
+var logs = tree[plog.Logs, plog.ResourceLogs, plog.ScopeLogs, plog.LogRecord]{
+	resources: func(b plog.Logs) iter.Seq2[int, plog.ResourceLogs] { return b.ResourceLogs().All() },
+	scopes:    func(r plog.ResourceLogs) iter.Seq2[int, plog.ScopeLogs] { return r.ScopeLogs().All() },
+	items:     func(s plog.ScopeLogs) iter.Seq2[int, plog.LogRecord] { return s.LogRecords().All() },
+	write: func(t *text, item plog.LogRecord, yield func([]byte) bool) bool {
+		t.record(item)
+		return yield(t.buf)
+	},
+	addResource: func(b plog.Logs) plog.ResourceLogs { return b.ResourceLogs().AppendEmpty() },
+	addScope:    func(r plog.ResourceLogs) plog.ScopeLogs { return r.ScopeLogs().AppendEmpty() },
+	addItem: func(o Options, s plog.ScopeLogs, item plog.LogRecord) {
+		c := s.LogRecords().AppendEmpty()
+		item.CopyTo(c)
+		o.sort(c.Attributes())
+	},
+}
 
 // Logs returns the log records of all lds together.
-func (o Options) Logs(lds ...plog.Logs) *Items {
-	return newItems(func(yield func([]byte) bool) { o.eachRecord(lds, yield) })
-}
+func (o Options) Logs(lds ...plog.Logs) *Items { return itemsOf(&logs, o, lds) }
 
-func (o Options) eachRecord(lds []plog.Logs, yield func([]byte) bool) {
-	t := text{Options: o}
-	for _, ld := range lds {
-		for _, rl := range ld.ResourceLogs().All() {
-			t.buf = t.buf[:0]
-			t.resource(rl.Resource(), rl.SchemaUrl())
-			inResource := len(t.buf)
-			for _, sl := range rl.ScopeLogs().All() {
-				t.buf = t.buf[:inResource]
-				t.scope(sl.Scope(), sl.SchemaUrl())
-				inScope := len(t.buf)
-				for _, r := range sl.LogRecords().All() {
-					t.buf = t.buf[:inScope]
-					t.record(r)
-					if !yield(t.buf) {
-						return
-					}
-				}
-			}
-		}
-	}
-}
+// MergeLogs is like MergeMetrics for the resources and scopes of log records.
+func (o Options) MergeLogs(lds ...plog.Logs) plog.Logs { return logs.merge(o, plog.NewLogs(), lds) }
 
 func (t *text) record(r plog.LogRecord) {
 	t.integer("log.time", uint64(r.Timestamp()))

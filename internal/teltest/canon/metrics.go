@@ -10,35 +10,72 @@ import (
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pmetric"
+
+	"github.com/otelstef/stef/internal/otlpfile"
 )
 
-// Metrics returns the data points of all mds together.
-func (o Options) Metrics(mds ...pmetric.Metrics) *Items {
-	return newItems(func(yield func([]byte) bool) { o.eachPoint(mds, yield) })
-}
-
-// eachPoint yields the text of each data point. The lines of a container are written
-// once, and stay in the buffer for all its data points.
-func (o Options) eachPoint(mds []pmetric.Metrics, yield func([]byte) bool) {
-	t := text{Options: o}
-	for _, md := range mds {
-		for _, rm := range md.ResourceMetrics().All() {
-			t.buf = t.buf[:0]
-			t.resource(rm.Resource(), rm.SchemaUrl())
-			inResource := len(t.buf)
-			for _, sm := range rm.ScopeMetrics().All() {
-				t.buf = t.buf[:inResource]
-				t.scope(sm.Scope(), sm.SchemaUrl())
-				inScope := len(t.buf)
-				for _, m := range sm.Metrics().All() {
-					t.buf = t.buf[:inScope]
-					t.descriptor(m)
-					if !t.points(m, yield) {
-						return
-					}
+var metrics = tree[pmetric.Metrics, pmetric.ResourceMetrics, pmetric.ScopeMetrics, pmetric.Metric]{
+	resources: func(b pmetric.Metrics) iter.Seq2[int, pmetric.ResourceMetrics] { return b.ResourceMetrics().All() },
+	scopes:    func(r pmetric.ResourceMetrics) iter.Seq2[int, pmetric.ScopeMetrics] { return r.ScopeMetrics().All() },
+	items: func(s pmetric.ScopeMetrics) iter.Seq2[int, pmetric.Metric] {
+		return func(yield func(int, pmetric.Metric) bool) {
+			for i, m := range s.Metrics().All() {
+				if otlpfile.Points(m) > 0 && !yield(i, m) {
+					return
 				}
 			}
 		}
+	},
+	write: func(t *text, m pmetric.Metric, yield func([]byte) bool) bool {
+		t.descriptor(m)
+		return t.points(m, yield)
+	},
+	addResource: func(b pmetric.Metrics) pmetric.ResourceMetrics { return b.ResourceMetrics().AppendEmpty() },
+	addScope:    func(r pmetric.ResourceMetrics) pmetric.ScopeMetrics { return r.ScopeMetrics().AppendEmpty() },
+	addItem: func(o Options, s pmetric.ScopeMetrics, m pmetric.Metric) {
+		c := s.Metrics().AppendEmpty()
+		m.CopyTo(c)
+		o.sortMetric(c)
+	},
+}
+
+// Metrics returns the data points of all mds together.
+func (o Options) Metrics(mds ...pmetric.Metrics) *Items { return itemsOf(&metrics, o, mds) }
+
+// MergeMetrics joins all mds, in order. It merges adjacent resources, scopes and
+// metrics of equal content, and drops containers without points.
+func (o Options) MergeMetrics(mds ...pmetric.Metrics) pmetric.Metrics {
+	out := metrics.merge(o, pmetric.NewMetrics(), mds)
+	for _, rm := range out.ResourceMetrics().All() {
+		for _, sm := range rm.ScopeMetrics().All() {
+			var last container
+			var to pmetric.Metric
+			sm.Metrics().RemoveIf(func(m pmetric.Metric) bool {
+				if last.same(o.content(func(t *text) { t.descriptor(m) })) {
+					appendPoints(m, to)
+					return true
+				}
+				to = m
+				return false
+			})
+		}
+	}
+	return out
+}
+
+// appendPoints moves the points of a metric to another metric of the same type.
+func appendPoints(from, to pmetric.Metric) {
+	switch from.Type() {
+	case pmetric.MetricTypeGauge:
+		from.Gauge().DataPoints().MoveAndAppendTo(to.Gauge().DataPoints())
+	case pmetric.MetricTypeSum:
+		from.Sum().DataPoints().MoveAndAppendTo(to.Sum().DataPoints())
+	case pmetric.MetricTypeHistogram:
+		from.Histogram().DataPoints().MoveAndAppendTo(to.Histogram().DataPoints())
+	case pmetric.MetricTypeExponentialHistogram:
+		from.ExponentialHistogram().DataPoints().MoveAndAppendTo(to.ExponentialHistogram().DataPoints())
+	case pmetric.MetricTypeSummary:
+		from.Summary().DataPoints().MoveAndAppendTo(to.Summary().DataPoints())
 	}
 }
 

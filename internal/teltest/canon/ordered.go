@@ -16,22 +16,21 @@ import (
 // messages. It returns "" if the messages are equal; otherwise it shows the first
 // item that differs.
 func (o Options) DiffOrderedMetrics(want, got pmetric.Metrics) string {
-	return diffOrdered(o.MergeMetrics(want), o.MergeMetrics(got), (&pmetric.ProtoMarshaler{}).MarshalMetrics, o.eachPoint)
+	return diffOrdered(&metrics, o, o.MergeMetrics(want), o.MergeMetrics(got), (&pmetric.ProtoMarshaler{}).MarshalMetrics)
 }
 
 // DiffOrderedTraces is like DiffOrderedMetrics for traces.
 func (o Options) DiffOrderedTraces(want, got ptrace.Traces) string {
-	return diffOrdered(o.MergeTraces(want), o.MergeTraces(got), (&ptrace.ProtoMarshaler{}).MarshalTraces, o.eachSpan)
+	return diffOrdered(&traces, o, o.MergeTraces(want), o.MergeTraces(got), (&ptrace.ProtoMarshaler{}).MarshalTraces)
 }
 
 // DiffOrderedLogs is like DiffOrderedMetrics for logs.
 func (o Options) DiffOrderedLogs(want, got plog.Logs) string {
-	return diffOrdered(o.MergeLogs(want), o.MergeLogs(got), (&plog.ProtoMarshaler{}).MarshalLogs, o.eachRecord)
+	return diffOrdered(&logs, o, o.MergeLogs(want), o.MergeLogs(got), (&plog.ProtoMarshaler{}).MarshalLogs)
 }
 
-// diffOrdered compares the messages of merged batches. each passes the text of every item
-// to its second argument.
-func diffOrdered[B any](want, got B, marshal func(B) ([]byte, error), each func([]B, func([]byte) bool)) string {
+// diffOrdered compares the messages of merged batches.
+func diffOrdered[B any, R resourced, S scoped, I any](x *tree[B, R, S, I], o Options, want, got B, marshal func(B) ([]byte, error)) string {
 	wantBytes, err := marshal(want)
 	if err != nil {
 		return err.Error()
@@ -41,8 +40,8 @@ func diffOrdered[B any](want, got B, marshal func(B) ([]byte, error), each func(
 		return err.Error()
 	}
 	return diffBytes(wantBytes, gotBytes,
-		func(yield func([]byte) bool) { each([]B{want}, yield) },
-		func(yield func([]byte) bool) { each([]B{got}, yield) })
+		func(yield func([]byte) bool) { x.each(o, []B{want}, yield) },
+		func(yield func([]byte) bool) { x.each(o, []B{got}, yield) })
 }
 
 func diffBytes(want, got []byte, wantEach, gotEach func(func([]byte) bool)) string {

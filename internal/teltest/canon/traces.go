@@ -5,36 +5,34 @@ package canon
 
 import (
 	"fmt"
+	"iter"
 
 	"go.opentelemetry.io/collector/pdata/ptrace"
 )
 
-// Traces returns the spans of all tds together.
-func (o Options) Traces(tds ...ptrace.Traces) *Items {
-	return newItems(func(yield func([]byte) bool) { o.eachSpan(tds, yield) })
+var traces = tree[ptrace.Traces, ptrace.ResourceSpans, ptrace.ScopeSpans, ptrace.Span]{
+	resources: func(b ptrace.Traces) iter.Seq2[int, ptrace.ResourceSpans] { return b.ResourceSpans().All() },
+	scopes:    func(r ptrace.ResourceSpans) iter.Seq2[int, ptrace.ScopeSpans] { return r.ScopeSpans().All() },
+	items:     func(s ptrace.ScopeSpans) iter.Seq2[int, ptrace.Span] { return s.Spans().All() },
+	write: func(t *text, item ptrace.Span, yield func([]byte) bool) bool {
+		t.span(item)
+		return yield(t.buf)
+	},
+	addResource: func(b ptrace.Traces) ptrace.ResourceSpans { return b.ResourceSpans().AppendEmpty() },
+	addScope:    func(r ptrace.ResourceSpans) ptrace.ScopeSpans { return r.ScopeSpans().AppendEmpty() },
+	addItem: func(o Options, s ptrace.ScopeSpans, item ptrace.Span) {
+		c := s.Spans().AppendEmpty()
+		item.CopyTo(c)
+		o.sortSpan(c)
+	},
 }
 
-func (o Options) eachSpan(tds []ptrace.Traces, yield func([]byte) bool) {
-	t := text{Options: o}
-	for _, td := range tds {
-		for _, rs := range td.ResourceSpans().All() {
-			t.buf = t.buf[:0]
-			t.resource(rs.Resource(), rs.SchemaUrl())
-			inResource := len(t.buf)
-			for _, ss := range rs.ScopeSpans().All() {
-				t.buf = t.buf[:inResource]
-				t.scope(ss.Scope(), ss.SchemaUrl())
-				inScope := len(t.buf)
-				for _, s := range ss.Spans().All() {
-					t.buf = t.buf[:inScope]
-					t.span(s)
-					if !yield(t.buf) {
-						return
-					}
-				}
-			}
-		}
-	}
+// Traces returns the spans of all tds together.
+func (o Options) Traces(tds ...ptrace.Traces) *Items { return itemsOf(&traces, o, tds) }
+
+// MergeTraces is like MergeMetrics for the resources and scopes of spans.
+func (o Options) MergeTraces(tds ...ptrace.Traces) ptrace.Traces {
+	return traces.merge(o, ptrace.NewTraces(), tds)
 }
 
 func (t *text) span(s ptrace.Span) {
