@@ -306,11 +306,7 @@ func topNames(text []byte) (names []string, rescan bool, empty int) {
 			rescan = true
 		case '"':
 			start := i + 1
-			for i = start; text[i] != '"'; i++ {
-				if text[i] == '\\' {
-					i++
-				}
-			}
+			i = closingQuote(text, start)
 			if firstVisible(text[i+1:]) != ':' {
 				continue
 			}
@@ -328,6 +324,16 @@ func topNames(text []byte) (names []string, rescan bool, empty int) {
 		}
 	}
 	return names, rescan, -1
+}
+
+// closingQuote returns the offset of the quotation mark that ends the string around offset i.
+func closingQuote(text []byte, i int) int {
+	for ; text[i] != '"'; i++ {
+		if text[i] == '\\' {
+			i++
+		}
+	}
+	return i
 }
 
 // lineOf returns the line of a message if the file seems to have one message per line,
@@ -401,11 +407,7 @@ var wantedTypes = strings.NewReplacer(`expects " or n,`, "expected a text or nul
 func numberAt(text []byte, number, cause string) error {
 	for i := 0; i < len(text); i++ {
 		if text[i] == '"' {
-			for i++; text[i] != '"'; i++ {
-				if text[i] == '\\' {
-					i++
-				}
-			}
+			i = closingQuote(text, i+1)
 			continue
 		}
 		if rest, ok := bytes.CutPrefix(text[i:], []byte(number)); ok && len(rest) > 0 &&
@@ -435,11 +437,7 @@ func fieldAt(text []byte, at int) (name string, value int) {
 			open = open[:last]
 		case '"':
 			start := i + 1
-			for i = start; text[i] != '"'; i++ {
-				if text[i] == '\\' {
-					i++
-				}
-			}
+			i = closingQuote(text, start)
 			if rest := bytes.TrimLeft(text[i+1:], " \t\r\n"); len(rest) > 0 && rest[0] == ':' {
 				rest = bytes.TrimLeft(rest[1:], " \t\r\n")
 				open[last] = field{string(text[start:i]), len(text) - len(rest)}

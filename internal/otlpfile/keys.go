@@ -256,10 +256,5 @@ func (k *keyScan) value(m *jsonKeys) {
 }
 
 func (k *keyScan) text() {
-	for k.i++; k.b[k.i] != '"'; k.i++ {
-		if k.b[k.i] == '\\' {
-			k.i++
-		}
-	}
-	k.i++
+	k.i = closingQuote(k.b, k.i+1) + 1
 }
