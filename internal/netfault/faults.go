@@ -92,6 +92,16 @@ func (f *Faults) each(do func(*pair)) int {
 	return len(pairs)
 }
 
+// eachLine calls the function do for a direction of every open connection, and returns the number
+// of connections.
+func (f *Faults) eachLine(d Direction, do func(*line)) int {
+	return f.each(func(p *pair) {
+		for _, l := range p.lines(d) {
+			do(l)
+		}
+	})
+}
+
 // Cut ends all open connections immediately, like a router that lost its state:
 // both ends get an error, and bytes in flight are lost. It returns the number of
 // connections that it cut.
@@ -145,32 +155,16 @@ func (f *Faults) Rate(d Direction, bytesPerSecond int64) {
 
 // HalfClose ends a direction of all open connections: the reader gets io.EOF
 // after the bytes in flight, and later bytes from the writer are discarded.
-func (f *Faults) HalfClose(d Direction) int {
-	return f.each(func(p *pair) {
-		for _, l := range p.lines(d) {
-			l.halfClose()
-		}
-	})
-}
+func (f *Faults) HalfClose(d Direction) int { return f.eachLine(d, (*line).halfClose) }
 
 // Repeat delivers the next write of a direction twice, on all open connections,
 // like a broken device between the ends. TCP never does this.
-func (f *Faults) Repeat(d Direction) int {
-	return f.each(func(p *pair) {
-		for _, l := range p.lines(d) {
-			l.repeatNext()
-		}
-	})
-}
+func (f *Faults) Repeat(d Direction) int { return f.eachLine(d, (*line).repeatNext) }
 
 // KillAfter cuts every open connection when exactly n more bytes of a direction
 // have been read.
 func (f *Faults) KillAfter(d Direction, n int64) int {
-	return f.each(func(p *pair) {
-		for _, l := range p.lines(d) {
-			l.killAfter(n)
-		}
-	})
+	return f.eachLine(d, func(l *line) { l.killAfter(n) })
 }
 
 // KillEach cuts every connection that is opened from now on, after a random number of bytes from
