@@ -24,11 +24,15 @@ const (
 var formatNames = [...]string{"unknown", "otlp-parts", "otlp", "otlp-json"}
 
 // String returns the name: otlp-parts, otlp or otlp-json.
-func (f Format) String() string {
-	if int(f) < len(formatNames) {
-		return formatNames[f]
+func (f Format) String() string { return nameOf(uint8(f), formatNames[:], "Format") }
+
+// nameOf returns the name of a value of an enumeration, or the type and the number of a value
+// that has no name.
+func nameOf(value uint8, names []string, typeName string) string {
+	if int(value) < len(names) {
+		return names[value]
 	}
-	return fmt.Sprintf("Format(%d)", uint8(f))
+	return fmt.Sprintf("%s(%d)", typeName, value)
 }
 
 // A Signal is the kind of telemetry in a file.
@@ -48,12 +52,7 @@ func Signals() []Signal { return []Signal{Metrics, Traces, Logs} }
 var signalNames = [...]string{"unknown", "metrics", "traces", "logs"}
 
 // String returns the name: metrics, traces or logs.
-func (s Signal) String() string {
-	if int(s) < len(signalNames) {
-		return signalNames[s]
-	}
-	return fmt.Sprintf("Signal(%d)", uint8(s))
-}
+func (s Signal) String() string { return nameOf(uint8(s), signalNames[:], "Signal") }
 
 // A Compression is the compression of a file.
 type Compression uint8
@@ -68,12 +67,7 @@ const (
 var compressionNames = [...]string{"none", "zstd", "gzip"}
 
 // String returns the name of the compression.
-func (c Compression) String() string {
-	if int(c) < len(compressionNames) {
-		return compressionNames[c]
-	}
-	return fmt.Sprintf("Compression(%d)", uint8(c))
-}
+func (c Compression) String() string { return nameOf(uint8(c), compressionNames[:], "Compression") }
 
 // CompressionOf returns the compression that a file name implies: Zstd for .zst
 // and .zstd, Gzip for .gz, and None for other names.
