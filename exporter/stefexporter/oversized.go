@@ -17,7 +17,6 @@ import (
 type oversized[B any] struct {
 	limit   int64 // queue_size, in the unit of its sizer
 	unit    string
-	first   bool // batches are measured before the queue gets them
 	size    func(B) int
 	items   func(B) int
 	dropped func(ctx context.Context, items int)
@@ -30,10 +29,6 @@ func (x *stefExporter[B]) oversized() *oversized[B] {
 	}
 	queue := x.config.QueueConfig.Get()
 	o := &oversized[B]{limit: queue.QueueSize, items: x.signal.Items}
-	// A queue in memory, and a storage without block_on_overflow, return an error immediately. Then only the
-	// batches with an error are measured, because the queue already measures each batch. But with
-	// wait_for_result, a batch may still be in use when the queue returns.
-	o.first = queue.WaitForResult || queue.StorageID != nil && queue.BlockOnOverflow
 	o.dropped = func(ctx context.Context, items int) { x.telemetry.dropped(ctx, dropTooLarge, items) }
 	switch queue.Sizer {
 	case exporterhelper.RequestSizerTypeItems:
@@ -46,24 +41,15 @@ func (x *stefExporter[B]) oversized() *oversized[B] {
 	return o
 }
 
-// pass passes a batch to the queue.
+// pass passes a batch to the queue. It measures the batch first: the queue would count a batch
+// that it refuses as enqueue_failed, so its items would be counted twice.
 func (o *oversized[B]) pass(ctx context.Context, b B, queue func(context.Context, B) error) error {
-	if o == nil {
-		return queue(ctx, b)
-	}
-	if o.first {
+	if o != nil {
 		if err := o.refuse(ctx, b); err != nil {
 			return err
 		}
-		return queue(ctx, b)
 	}
-	err := queue(ctx, b)
-	if err != nil {
-		if refused := o.refuse(ctx, b); refused != nil {
-			return refused
-		}
-	}
-	return err
+	return queue(ctx, b)
 }
 
 // refuse returns a permanent error for a batch that is larger than the queue, and counts its items.

@@ -50,6 +50,8 @@ func TestBatchLargerThanQueue(t *testing.T) {
 				require.True(t, consumererror.IsPermanent(err), "%v", err)
 				require.ErrorContains(t, err, "raise sending_queue::queue_size")
 				dropped(t, x, map[string]int64{dropTooLarge: 101})
+				_, err = x.telemetry.GetMetric("otelcol_exporter_enqueue_failed_spans")
+				require.Error(t, err, "the items are counted twice")
 				require.NoError(t, x.ConsumeTraces(ctx, whole))
 				require.Eventually(t, func() bool { n, _ := p.got(); return n == 100 }, time.Minute, time.Millisecond)
 			})
