@@ -30,7 +30,6 @@ type tail[T any] struct {
 	size   int64 // size of the file at the last pass
 	// modified is the modification time of the file when size was first seen.
 	modified time.Time
-	grew     time.Time // when a pass saw that the file had grown, on the monotonic clock
 	source   window
 	dec      *signal.Decoder[T] // nil before the headers
 	digest   digest             // digest of the bytes that were read
@@ -155,7 +154,7 @@ func (f *follower[T]) drain(t *tail[T]) (err error) {
 			return err
 		}
 		if t.size > 0 && info.Size() > t.size {
-			t.grew = time.Now()
+			t.place.grew = time.Now()
 		}
 		if info.Size() != t.size {
 			t.modified = info.ModTime()

@@ -25,15 +25,15 @@ import (
 const damagedSuffix = ".damaged"
 
 // atEnd reports whether nothing more will be written to a file that was read up to
-// its last whole frame.
-func (f *follower[T]) atEnd(c candidate, t *tail[T]) bool {
-	if t.size > c.info.Size() {
+// its last whole frame. size is the size of the file when it was read.
+func (f *follower[T]) atEnd(c candidate, p *place, size int64) bool {
+	if size > c.info.Size() {
 		return false // the file has grown since it was listed
 	}
 	if _, ours := rotate.ParseName(filepath.Base(c.path)); ours && !c.active {
 		return true
 	}
-	if min(time.Since(c.info.ModTime()), time.Since(t.grew)) < f.config.SettleTime {
+	if min(p.age(c.info.ModTime()), time.Since(p.grew)) < f.config.SettleTime {
 		return false
 	}
 	if !c.active {

@@ -343,6 +343,9 @@ func (f *follower[T]) visit(c candidate, listed map[string]bool) {
 		return
 	}
 	t := f.open[c.key]
+	if t == nil && p != nil && p.exhausted(c.info) && !f.atEnd(c, p, c.info.Size()) {
+		return // makeRoom closed the file, and nothing was written since then
+	}
 	if t != nil && !f.same(t, c) {
 		if f.lost(c.key, t); f.stopping() {
 			return // at a shutdown, lost does not close the file
@@ -375,7 +378,7 @@ func (f *follower[T]) visit(c candidate, listed map[string]bool) {
 	switch {
 	case err == nil:
 		switch {
-		case !f.atEnd(c, t):
+		case !f.atEnd(c, t.place, t.size):
 		case t.lacks(), t.doubtful() && f.overwritten(t):
 			// The place describes another file, or the file has other content now.
 			f.warn(c.key, "read", errTruncated)
@@ -444,6 +447,10 @@ func (f *follower[T]) enter(c candidate, listed map[string]bool) *tail[T] {
 		return nil
 	}
 	f.makeRoom()
+	if p.closed != nil && c.info.Size() > p.closed.size {
+		p.grew = time.Now()
+	}
+	p.closed = nil
 	t := newTail[T](file, p)
 	f.open[c.key] = t
 	f.meter.opened(1)
@@ -476,7 +483,7 @@ func (f *follower[T]) sniff(file *os.File, c candidate) (string, error) {
 }
 
 // makeRoom closes the least recently read file if too many files are open. When the closed
-// file has more data, it is decoded again from its beginning.
+// file has more data or is at its end, it is decoded again from its beginning.
 func (f *follower[T]) makeRoom() {
 	for len(f.open) >= f.config.Limits.MaxOpenFiles {
 		oldest := ""
@@ -484,6 +491,10 @@ func (f *follower[T]) makeRoom() {
 			if oldest == "" || t.used < f.open[oldest].used || t.used == f.open[oldest].used && key < oldest {
 				oldest = key
 			}
+		}
+		t := f.open[oldest]
+		if info, err := t.Stat(); err == nil {
+			t.place.closed = &closed{info, t.size, t.modified}
 		}
 		f.close(oldest)
 	}

@@ -51,6 +51,38 @@ type place struct {
 	// opened describes the file when this process last opened it and compared it with the place.
 	opened fs.FileInfo
 	group  *group // nil: the place is stored with those of files being read
+
+	grew   time.Time // when a pass saw that the file had grown, on the monotonic clock
+	closed *closed   // the file when makeRoom closed it, nil if it was not closed
+	ahead  time.Time // a modification time in the future
+	since  time.Time // when a pass first saw ahead, on the monotonic clock
+}
+
+// closed describes a file that was read to its end, and then closed to make room for others.
+type closed struct {
+	file     fs.FileInfo // identifies the file
+	size     int64       // when it was read
+	modified time.Time
+}
+
+// exhausted reports whether the file was closed after it was read to its end, and has not changed
+// since it was read.
+func (p *place) exhausted(info fs.FileInfo) bool {
+	c := p.closed
+	return c != nil && !p.finished() && os.SameFile(c.file, info) && c.size == info.Size() && c.modified.Equal(info.ModTime())
+}
+
+// age returns the time since a file was modified. If the modification time is in the future, for
+// example because the clock was set back, it returns the time since this modification time was first seen.
+func (p *place) age(modified time.Time) time.Duration {
+	age := time.Since(modified)
+	if age >= 0 {
+		return age
+	}
+	if !p.ahead.Equal(modified) {
+		p.ahead, p.since = modified, time.Now()
+	}
+	return time.Since(p.since)
 }
 
 func (p *place) finished() bool { return p.Outcome != "" }

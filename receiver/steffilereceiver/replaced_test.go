@@ -119,8 +119,13 @@ func TestDeletesOnlyWhatWasDelivered(t *testing.T) {
 	path := filepath.Join(dir, "logs.stef")
 	written := filepath.Join(t.TempDir(), "written")
 	require.NoError(t, os.WriteFile(written, compactFile(t, [2]uint64{1, 100}, [2]uint64{101, 200}), 0o600))
-	// The receiver does not finish a file whose modification time is in the future.
-	require.NoError(t, os.Chtimes(written, time.Time{}, time.Now().Add(time.Hour)))
+	writer, err := os.Open(written)
+	require.NoError(t, err)
+	defer writer.Close()
+	require.True(t, rotate.Lock(writer)) // the receiver does not finish a file that is locked
+	if locked, err := rotate.Locked(written); err == nil && !locked {
+		t.Skip("the file system has no locks")
+	}
 	require.NoError(t, os.Rename(written, path))
 	to.requireSeen(1, 200, 1)
 	require.NoError(t, os.Remove(path))
