@@ -110,7 +110,7 @@ func delayOf(st *status.Status, after time.Duration) time.Duration {
 func retryInfo(st *status.Status) (time.Duration, bool) {
 	for _, detail := range st.Details() {
 		if info, ok := detail.(*errdetails.RetryInfo); ok {
-			return info.GetRetryDelay().AsDuration(), true
+			return max(0, info.GetRetryDelay().AsDuration()), true // below 0 would look like a permanent refusal in refusalOfAll
 		}
 	}
 	return 0, false

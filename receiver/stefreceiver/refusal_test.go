@@ -102,6 +102,10 @@ func TestRefusalOfSeveralConsumers(t *testing.T) {
 	}
 	got := refusalOf(several{withRetryInfo(codes.Unavailable, 2*time.Second), no, withRetryInfo(codes.Unavailable, time.Second)}, after)
 	require.Equal(t, 2*time.Second, delayOf(got.status, 0))
+	// A delay below 0 does not make a refusal permanent.
+	got = refusalOf(several{withRetryInfo(codes.Unavailable, -time.Second), no}, after)
+	require.False(t, got.permanent)
+	require.Zero(t, delayOf(got.status, after))
 	for _, all := range []error{
 		several{no, consumererror.NewPermanent(full)}, errors.Join(no, consumererror.NewPermanent(full)), errors.Join(no),
 	} {
