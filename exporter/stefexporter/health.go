@@ -24,7 +24,7 @@ const failuresUntilBad = 2
 // repeatPeriod is the time after which a warning may be repeated while a problem lasts.
 const repeatPeriod = 5 * time.Minute
 
-// firstWord is the time after which the log says that the peer has not answered.
+// firstWord is the time after which the log says that the peer has not answered, or accepts no requests.
 const firstWord = 3 * time.Second
 
 // health reports the status of the exporter to the Collector, and logs when the status
@@ -46,6 +46,8 @@ type health struct {
 	said        []string  // causes of all warnings about the problem
 	warned      time.Time // time of the last warning
 	quiet       bool      // the problem began without a warning, so its end is not logged either
+
+	acceptedAt time.Time // when the peer last accepted a request
 
 	worked map[string]bool // endpoints to which a stream was open, or that accepted a request
 }
@@ -69,6 +71,7 @@ func (h *health) opened() {
 func (h *health) accepted() {
 	h.mu.Lock()
 	h.worked[h.config.otlpEndpoint()] = true
+	h.acceptedAt = time.Now()
 	h.mu.Unlock()
 	h.recovered("OTLP requests are accepted", h.config.otlpEndpoint())
 }
@@ -114,6 +117,18 @@ func (h *health) failing(err error) {
 	h.failures++
 	if h.failures >= failuresUntilBad {
 		h.bad(err, false)
+	}
+}
+
+// requestFailed records a failed OTLP request. The failure says nothing about other requests if the peer
+// accepted a request less than firstWord ago: for example, half of the servers behind one name may be
+// overloaded. Otherwise the status would change with almost every request.
+func (h *health) requestFailed(err error, code codes.Code) {
+	h.mu.Lock()
+	works := !h.acceptedAt.IsZero() && time.Since(h.acceptedAt) < firstWord
+	h.mu.Unlock()
+	if !works || refusesCredentials(code) {
+		h.failing(err)
 	}
 }
 

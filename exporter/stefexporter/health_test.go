@@ -8,6 +8,7 @@ import (
 	"errors"
 	"net"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,6 +19,8 @@ import (
 	"go.opentelemetry.io/collector/config/configauth"
 	"go.opentelemetry.io/collector/config/configoptional"
 	"go.opentelemetry.io/collector/exporter/exportertest"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 	"google.golang.org/grpc/codes"
@@ -191,4 +194,43 @@ func TestFirstWord(t *testing.T) {
 	f("127.0.0.1:1", "No traces can be sent to 127.0.0.1:1 at present.", "nothing listens there")
 	f("nothing.invalid:4320", "No traces can be sent to nothing.invalid:4320 at present.", "check its name")
 	f(silent.Addr().String(), "No stream of traces to "+silent.Addr().String()+" is open yet. Batches wait until the peer answers.", "")
+}
+
+// TestHalfOverloaded: a peer refuses two of three OTLP requests, as if two of three servers were
+// overloaded. The exporter does not say that nothing can be sent, unless the peer has accepted
+// nothing for a while. Refused credentials are always reported.
+func TestHalfOverloaded(t *testing.T) {
+	var requests atomic.Int64
+	p := listen(t, &peer{onRequest: func(context.Context, ptrace.Traces) (r ptraceotlp.ExportResponse, err error) {
+		if requests.Add(1)%3 != 1 {
+			err = withRetryInfo(codes.ResourceExhausted, time.Millisecond)
+		}
+		return ptraceotlp.NewExportResponse(), err
+	}}, "", false, true)
+	c := testConfig(p.addr)
+	c.Protocol = ProtocolOTLP
+	core, logs := observer.New(zap.WarnLevel)
+	host := &statusHost{Host: componenttest.NewNopHost()}
+	x := startOn(t, c, host, zap.New(core))
+	defer func() { require.NoError(t, x.Shutdown(context.Background())) }()
+	for range 30 {
+		_ = x.ConsumeTraces(t.Context(), spans("a"))
+	}
+	require.Equal(t, int64(30), requests.Load())
+	require.Zero(t, logs.FilterMessageSnippet("can be sent").Len())
+	require.Equal(t, componentstatus.StatusOK, host.last().Status())
+	require.Len(t, host.events, 1)
+
+	h := newHealth(c, "traces", host, zap.New(core))
+	fail := func(code codes.Code) int {
+		h.requestFailed(status.Error(code, "no"), code)
+		h.requestFailed(status.Error(code, "no"), code)
+		return logs.FilterMessageSnippet("can be sent").Len()
+	}
+	h.accepted()
+	require.Zero(t, fail(codes.ResourceExhausted))
+	h.acceptedAt = time.Now().Add(-firstWord)
+	require.Equal(t, 1, fail(codes.ResourceExhausted))
+	h.accepted()
+	require.Equal(t, 2, fail(codes.Unauthenticated))
 }

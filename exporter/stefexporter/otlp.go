@@ -82,7 +82,7 @@ func (o *otlpSender[B]) failed(ctx context.Context, err error) *failure {
 	o.route.served.Store(nil)
 	onlyThis := refusesCredentials(v.code) && o.activeOthers(o.route) // the peer accepts other identities, so it refuses this one, for example its token
 	if !onlyThis && (ctx.Err() == nil || v.code == codes.DeadlineExceeded) {
-		o.health.failing(err)
+		o.health.requestFailed(err, v.code)
 	}
 	return &failure{verdict: v, reason: dropPermanent, err: err, byOTLP: true}
 }
