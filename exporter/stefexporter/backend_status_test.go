@@ -138,6 +138,7 @@ func TestStatusWithoutBackends(t *testing.T) {
 	_, port, err := net.SplitHostPort(p.addr)
 	require.NoError(t, err)
 	var known atomic.Bool
+	var attempts atomic.Int64
 	c := testConfig("backends.example:" + port)
 	c.RoutingKey, c.ResolveInterval = RoutingTraceID, 10*time.Millisecond
 	core, logs := observer.New(zap.WarnLevel)
@@ -146,6 +147,7 @@ func TestStatusWithoutBackends(t *testing.T) {
 	x, err := newExporter(c, signal.Traces, tracesSplitter, settings)
 	require.NoError(t, err)
 	x.lookup = func(context.Context, string) ([]string, error) {
+		attempts.Add(1)
 		if known.Load() {
 			return []string{"127.0.0.1"}, nil
 		}
@@ -157,7 +159,41 @@ func TestStatusWithoutBackends(t *testing.T) {
 	require.Eventually(t, func() bool { return host.last().Status() == componentstatus.StatusRecoverableError }, time.Minute, time.Millisecond)
 	require.ErrorContains(t, host.last().Err(), "no such host")
 	require.Zero(t, logs.FilterMessageSnippet("remain in use").Len(), "no backend is known")
+	require.Eventually(t, func() bool { return attempts.Load() > 5 }, time.Minute, time.Millisecond)
 	known.Store(true)
 	require.Eventually(t, func() bool { return host.last().Status() == componentstatus.StatusOK }, time.Minute, time.Millisecond)
 	require.NoError(t, x.push(t.Context(), spans("a")))
+	require.Equal(t, 1, logs.FilterMessageSnippet("cannot be resolved").Len())
+}
+
+// TestResolverOutage: each outage of the resolver is logged once, and again after repeatPeriod.
+func TestResolverOutage(t *testing.T) {
+	core, logs := observer.New(zap.InfoLevel)
+	logger := zap.New(core)
+	var o outage
+	lines := func() []int {
+		return []int{logs.FilterMessage("text").Len(), logs.FilterMessageSnippet("again").Len()}
+	}
+	fail := func() {
+		for range 3 {
+			o.begin(logger, "text", errors.New("server failure"))
+		}
+	}
+	o.end(logger)
+	fail()
+	require.Equal(t, []int{1, 0}, lines())
+	o.warned = time.Now().Add(-repeatPeriod)
+	fail()
+	require.Equal(t, []int{2, 0}, lines())
+	o.end(logger)
+	o.end(logger)
+	require.Equal(t, []int{2, 1}, lines())
+	fail()
+	o.end(logger)
+	require.Equal(t, []int{2, 1}, lines(), "the next outage follows at once")
+	o.warned = time.Now().Add(-outagePause)
+	fail()
+	require.Equal(t, []int{3, 1}, lines())
+	o.end(logger)
+	require.Equal(t, []int{3, 2}, lines())
 }

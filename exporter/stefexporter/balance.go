@@ -36,6 +36,7 @@ type balancer[B any] struct {
 	mu       sync.Mutex
 	backends []*backend[B] // in the order of their addresses
 	changes  sync.Mutex    // held while the addresses change
+	unknown  outage        // of the resolver; only the goroutine that resolves uses it
 	closed   bool          // guarded by changes
 	status   componentstatus.Status
 	allDown  bool
@@ -59,7 +60,7 @@ func (x *stefExporter[B]) startBalancer(ctx context.Context, host component.Host
 	}
 	if err := b.resolve(resolving); err != nil {
 		// As with any gRPC client, the addresses may become available later.
-		x.settings.Logger.Warn("The backends cannot be resolved yet.", zap.Error(err))
+		b.unknown.begin(x.settings.Logger, notYetResolved, err)
 	}
 	b.working.Go(func() {
 		ticker := time.NewTicker(x.config.ResolveInterval)
@@ -70,7 +71,10 @@ func (x *stefExporter[B]) startBalancer(ctx context.Context, host component.Host
 				return
 			case <-ticker.C:
 			}
-			if err := b.resolve(resolving); err != nil && resolving.Err() == nil {
+			switch err := b.resolve(resolving); {
+			case err == nil:
+				b.unknown.end(x.settings.Logger)
+			case resolving.Err() == nil:
 				b.unresolved(err)
 			}
 		}
@@ -89,11 +93,13 @@ func (b *balancer[B]) unresolved(err error) {
 	b.mu.Unlock()
 	text := "The backends cannot be resolved. The last known backends remain in use."
 	if none {
-		text = "The backends cannot be resolved yet."
+		text = notYetResolved
 		b.changed(nil)
 	}
-	b.exporter.settings.Logger.Warn(text, zap.Error(err))
+	b.unknown.begin(b.exporter.settings.Logger, text, err)
 }
+
+const notYetResolved = "The backends cannot be resolved yet."
 
 func (b *balancer[B]) resolve(ctx context.Context) error {
 	host, port, err := net.SplitHostPort(strings.TrimPrefix(b.exporter.config.ClientConfig.Endpoint, "dns:///"))
