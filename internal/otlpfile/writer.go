@@ -9,14 +9,20 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 )
+
+// maxWritten is the size of a message above which a Writer divides a batch. It is less than
+// DefaultMaxPart. The length of a part of at least 160 MiB can begin with the byte 0x0a, so
+// GuessFormat would take a file that begins with such a part for a file of one message.
+const maxWritten = 160<<20 - 1
 
 // A Writer writes batches to a file. It is not safe for concurrent use.
 type Writer struct {
 	format Format
 	signal Signal
 	out    *bufio.Writer
+	most   int // maxWritten; tests have a smaller limit
+	parts  int
 	err    error
 }
 
@@ -30,12 +36,13 @@ func NewWriter(w io.Writer, f Format, s Signal) (*Writer, error) {
 	if s == SignalUnknown || s > Logs {
 		return nil, fmt.Errorf("otlpfile: NewWriter: %w is not metrics, traces or logs", ErrSignal)
 	}
-	return &Writer{format: f, signal: s, out: bufio.NewWriterSize(w, 64<<10)}, nil
+	return &Writer{format: f, signal: s, out: bufio.NewWriterSize(w, 64<<10), most: maxWritten}, nil
 }
 
 // Write appends a batch: a part, a line of JSON, or, in a file of one message, more
 // entries of this message. If the batch has the bytes of its message, Write writes
-// these bytes. After an error the file is unusable, and Write returns the same error again.
+// these bytes. If the message is larger than a Reader accepts, Write divides the batch: it writes
+// several messages. After an error the file is unusable, and Write returns the same error again.
 func (w *Writer) Write(b Batch) error {
 	if w.err != nil {
 		return w.err
@@ -49,31 +56,49 @@ func (w *Writer) Write(b Batch) error {
 	return w.err
 }
 
+// Parts returns how many messages were written. In a file of one message these are its pieces.
+func (w *Writer) Parts() int { return w.parts }
+
 func (w *Writer) write(b Batch) error {
-	if w.format == JSON {
-		text, err := b.JSON()
-		if err != nil {
-			return err
-		}
-		if _, err := w.out.Write(text); err != nil {
-			return err
-		}
-		return w.out.WriteByte('\n')
-	}
-	otlp, err := b.Marshal()
+	message, err := w.message(b)
 	if err != nil {
 		return err
 	}
-	if w.format == Parts {
-		if uint64(len(otlp)) > math.MaxUint32 {
-			return fmt.Errorf("%w: a part of %d bytes", ErrTooLarge, len(otlp))
+	copied := w.format != JSON && b.OTLP != nil // bytes that a Reader has read
+	if len(message) > DefaultMaxPart || len(message) > w.most && !copied {
+		if !b.HasPdata() {
+			if b, err = Unmarshal(b.Signal, b.OTLP); err != nil {
+				return err
+			}
 		}
-		if _, err := w.out.Write(binary.BigEndian.AppendUint32(nil, uint32(len(otlp)))); err != nil {
+		if n := b.Items(); n > 1 {
+			if err := w.write(b.part(0, n/2)); err != nil {
+				return err
+			}
+			return w.write(b.part(n/2, n))
+		}
+	}
+	if len(message) > DefaultMaxPart {
+		return fmt.Errorf("%w: a message of one item has %d bytes, and readers accept at most %d", ErrTooLarge, len(message), DefaultMaxPart)
+	}
+	w.parts++
+	if w.format == Parts {
+		if _, err := w.out.Write(binary.BigEndian.AppendUint32(nil, uint32(len(message)))); err != nil {
 			return err
 		}
 	}
-	_, err = w.out.Write(otlp)
-	return err
+	if _, err = w.out.Write(message); err != nil || w.format != JSON {
+		return err
+	}
+	return w.out.WriteByte('\n')
+}
+
+// message returns the message of a batch in the format of the file.
+func (w *Writer) message(b Batch) ([]byte, error) {
+	if w.format == JSON {
+		return b.JSON()
+	}
+	return b.Marshal()
 }
 
 // Flush passes the written content to the underlying writer.

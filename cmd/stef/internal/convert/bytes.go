@@ -33,8 +33,13 @@ func ofBytes[W signal.Writer, E interface {
 	}
 }
 
+// decodedBytes is the size at which a message of OTLP ends. A record takes at most 32 MiB, so the
+// message is not larger than a part that otlpfile.Writer writes.
+const decodedBytes = 120 << 20
+
 // toBytes returns the decoder of a signal. Its batches have only OTLP bytes, which are valid until
-// the next batch. A batch has the items of one frame, unless a frame with many repetitions would
+// the next batch. A batch has the items of one frame, unless its message would have more than
+// decodedBytes: readers do not accept messages of any size, and a frame with many repetitions would
 // exhaust the memory.
 func toBytes[R signal.Reader, D interface {
 	AppendOTLP([]byte) ([]byte, error)
@@ -44,7 +49,7 @@ func toBytes[R signal.Reader, D interface {
 		if err != nil {
 			return nil, err
 		}
-		d := newDecoder(r, stefotlp.WithMaxItems(math.MaxInt32))
+		d := newDecoder(r, stefotlp.WithMaxItems(math.MaxInt32), stefotlp.WithMaxBytes(decodedBytes))
 		var message []byte
 		return &batchDecoder{func() (_ otlpfile.Batch, err error) {
 			message, err = d.AppendOTLP(message[:0])

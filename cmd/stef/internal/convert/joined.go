@@ -203,7 +203,8 @@ func runAll(open func(i int) (in *file.Input, ok bool, err error), out io.Writer
 	}
 	// Written messages keep their containers without items. A message without any items is not
 	// written, so only the containers of such messages are lost.
-	if c.res.To.otlp() {
+	if w, ok := c.sink.(*otlpfile.Writer); ok {
+		c.res.PartsOut = w.Parts()
 		if c.res.To != OTLPJSON { // protobuf is copied, with its unknown fields
 			c.res.unknown = 0
 		}
@@ -325,7 +326,6 @@ func (c *joined) add(in *file.Input) error {
 			return err
 		}
 		c.items += batch.Items()
-		c.res.PartsOut++
 		if o.To == STEF && o.From.otlp() {
 			if err := c.res.measure(&o); err != nil {
 				return err

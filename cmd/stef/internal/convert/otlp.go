@@ -197,7 +197,6 @@ func decode(in *file.Input, out io.Writer, o *Options) (*Result, error) {
 			continue
 		}
 		res.Items += uint64(items)
-		res.PartsOut++
 		if err := res.Requests.add(b, items); err != nil {
 			return nil, err
 		}
@@ -205,7 +204,7 @@ func decode(in *file.Input, out io.Writer, o *Options) (*Result, error) {
 			return nil, err
 		}
 	}
-	res.PartsIn = wholeFrames(dec.Stats().Frames, end)
+	res.PartsIn, res.PartsOut = wholeFrames(dec.Stats().Frames, end), w.Parts()
 	if end == io.EOF || isCut(end) { // the records of a damaged frame before the damage are not converted
 		if err := res.complete(dec.Stats().Records); err != nil {
 			return nil, err
@@ -235,11 +234,11 @@ func rewrite(in *file.Input, out io.Writer, o *Options) (*Result, error) {
 		}
 		res.Items += uint64(b.Items())
 		res.PartsIn++
-		res.PartsOut++
 		if err := w.Write(b); err != nil {
 			return nil, err
 		}
 	}
+	res.PartsOut = w.Parts()
 	res.others(r.Skipped)
 	res.ignore(r.Unknown())
 	if o.To == OTLPJSON { // protobuf is copied, with its unknown fields

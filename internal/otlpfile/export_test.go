@@ -1,0 +1,7 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package otlpfile
+
+// DivideAbove makes w divide batches whose messages are larger than n bytes.
+func DivideAbove(w *Writer, n int) { w.most = n }
