@@ -104,6 +104,7 @@ func (r *pointRows) beginPoint(p point) {
 		r.monotonic.AppendNull()
 	}
 	r.putAttributes(r.metadata, r.metric.Metadata())
+	r.elements += r.metric.Metadata().Len() // a reader also compares them with those of the last row
 	r.putTime(r.time, p.Timestamp())
 	r.putTime(r.start, p.StartTimestamp())
 	putCount(r.flags, uint32(p.Flags()))
@@ -181,6 +182,7 @@ func (r *pointRows) addHistogram(p pmetric.HistogramDataPoint) error {
 	optional(r.max, p.Max(), p.HasMax())
 	r.addCounts(r.bucketCounts, p.BucketCounts())
 	r.bounds.Append(true)
+	r.elements += p.ExplicitBounds().Len()
 	for _, b := range p.ExplicitBounds().All() {
 		r.bounds.ValueBuilder().(*array.Float64Builder).Append(b)
 		r.bytes += 8
@@ -193,6 +195,7 @@ func (r *pointRows) addHistogram(p pmetric.HistogramDataPoint) error {
 
 func (r *pointRows) addCounts(b *array.ListBuilder, counts pcommon.UInt64Slice) {
 	b.Append(true)
+	r.elements += counts.Len()
 	values := b.ValueBuilder().(*array.Uint64Builder)
 	for _, n := range counts.All() {
 		values.Append(n)
@@ -230,6 +233,7 @@ func (r *pointRows) addSummary(p pmetric.SummaryDataPoint) error {
 	r.noBuckets()
 	r.noExponential()
 	r.quantiles.Append(true)
+	r.elements += p.QuantileValues().Len()
 	for _, q := range p.QuantileValues().All() {
 		r.quantile.Append(true)
 		r.quantile.quantile.Append(q.Quantile())
@@ -246,6 +250,7 @@ func (r *pointRows) addExemplars(exemplars pmetric.ExemplarSlice) {
 		return
 	}
 	r.exemplars.Append(true)
+	r.elements += exemplars.Len()
 	for _, e := range exemplars.All() {
 		to := &r.exemplar
 		to.Append(true)

@@ -4,6 +4,7 @@
 package lake
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -141,8 +142,11 @@ type rows struct {
 	inexact bool
 	kept    uint64 // rows so far with an item in column otlp
 	bytes   int    // estimated size of the rows since the last batch
-	n       int
-	ended   uint64 // rows so far
+	// elements is the number of elements of lists and maps of the row, as columns.span counts them.
+	// sharedElements is this number for the columns of resource and scope.
+	elements, sharedElements int
+	n                        int
+	ended                    uint64 // rows so far
 
 	service, resourceURL, entityRefs    textColumn
 	scopeName, scopeVersion, scopeURL   textColumn
@@ -275,6 +279,7 @@ const manyKeys = 24
 // because engines refuse maps with equal keys.
 func (r *rows) putAttributes(c *attributesColumn, m pcommon.Map) {
 	c.pairs.Append(true)
+	r.elements += m.Len()
 	c.letters, c.keys = c.letters[:0], c.keys[:0]
 	var seen map[string]bool
 	if m.Len() > manyKeys {
@@ -330,19 +335,21 @@ func (r *rows) setScope(s pcommon.InstrumentationScope, url string) {
 
 // begin begins a row, with its containers and the attributes of its item.
 func (r *rows) begin(attributes pcommon.Map) {
-	r.inexact = false
+	r.inexact, r.elements = false, 0
 	switch {
 	case r.shared == nil:
 		r.putContainers()
+		r.elements *= 2 // a reader also compares them with those of the last row
 	case r.changed:
 		before := r.bytes
 		r.putContainers()
 		r.runs = append(r.runs, 1)
-		r.changed, r.sharedBytes, r.sharedInexact = false, r.bytes-before, r.inexact
+		r.elements *= 2
+		r.changed, r.sharedBytes, r.sharedInexact, r.sharedElements = false, r.bytes-before, r.inexact, r.elements
 	default:
 		r.runs[len(r.runs)-1]++
 		r.bytes += r.sharedBytes
-		r.inexact = r.sharedInexact
+		r.inexact, r.elements = r.sharedInexact, r.sharedElements
 	}
 	r.putAttributes(r.itemAttributes, attributes)
 	for i, c := range r.chosen {
@@ -403,11 +410,20 @@ func (r *rows) putContainers() {
 	r.put(r.scopeURL, r.scopeSchemaURL)
 }
 
+// maxItemElements is the maximum number of elements of lists and maps of an item. It is less than
+// maxElements, because a reader reads an item together with other rows, which have up to
+// batchBytes. It is a variable for tests.
+var maxItemElements = 15_000_000
+
 // end ends a row of the signal. otlp returns the item as OTLP.
 func (r *rows) end(signal Signal, otlp func() ([]byte, error)) error {
 	r.n++
 	r.ended++
 	r.bytes += 64
+	if r.elements > maxItemElements {
+		r.otlp.AppendNull()
+		return &limitReached{fmt.Sprintf("item %d has %d elements of lists and maps, at most %d are allowed", r.ended, r.elements, maxItemElements)}
+	}
 	if !r.inexact {
 		r.otlp.AppendNull()
 		return nil

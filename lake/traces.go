@@ -96,6 +96,7 @@ func (r *spanRows) addEvents(events ptrace.SpanEventSlice) {
 		return
 	}
 	r.events.Append(true)
+	r.elements += events.Len()
 	for _, e := range events.All() {
 		to := &r.event
 		to.Append(true)
@@ -113,6 +114,7 @@ func (r *spanRows) addLinks(links ptrace.SpanLinkSlice) {
 		return
 	}
 	r.links.Append(true)
+	r.elements += links.Len()
 	for _, l := range links.All() {
 		to := &r.link
 		to.Append(true)

@@ -146,8 +146,8 @@ func (w *Writer) WriteLogs(ld plog.Logs) error {
 }
 
 // Write writes the items of a batch, which it does not change. It returns ErrLimit if an item is
-// nested deeper than a reader accepts (docs/data-lake.md). After an error the writer cannot be
-// used any more.
+// nested deeper than a reader accepts, or has more elements in lists and maps (docs/data-lake.md).
+// After an error the writer cannot be used any more.
 func (w *Writer) Write(items Batch) error {
 	if w.err != nil {
 		return w.err
