@@ -6,6 +6,8 @@ package pairtest
 import (
 	"context"
 	"fmt"
+	"math"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -53,8 +55,8 @@ func (b *backends) state(addrs []string) resolver.State {
 	return state
 }
 
-// TestBalance uses three backends behind one name and a sender with three streams. Over ten
-// lifetimes of a stream, the share of each backend differs from a third by at most 20 %. Then one
+// TestBalance uses three backends behind one name and a sender with three streams. After
+// ten lifetimes of a stream, the share of each backend differs from a third by at most 20 %. Then one
 // backend shuts down gracefully under load, and no data is lost or sent twice.
 func TestBalance(t *testing.T) {
 	const (
@@ -89,17 +91,21 @@ func TestBalance(t *testing.T) {
 	}
 	time.Sleep(lifetimes * lifetime)
 	require.Eventually(t, func() bool { return opened() >= 3*lifetimes }, time.Minute, time.Millisecond)
-	var total int
 	var shares []int
-	for _, s := range b.sinks {
-		items, _ := s.count()
-		shares = append(shares, items)
-		total += items
-	}
+	// On a busy machine, the streams of some lifetimes send more than others, so that it takes more
+	// lifetimes until the shares are equal. With a backend that is preferred, they never are.
+	require.Eventually(t, func() bool {
+		total := 0
+		shares = nil
+		for _, s := range b.sinks {
+			items, _ := s.count()
+			shares = append(shares, items)
+			total += items
+		}
+		third := float64(total) / float64(len(shares))
+		return !slices.ContainsFunc(shares, func(share int) bool { return math.Abs(float64(share)-third) > 0.2*third })
+	}, time.Minute, lifetime/10, "%d", &shares)
 	t.Logf("records of each backend: %d", shares)
-	for _, share := range shares {
-		require.InEpsilon(t, float64(total)/float64(len(shares)), float64(share), 0.2, "%d", shares)
-	}
 
 	b.names.UpdateState(b.state(b.addrs[1:]))
 	b.ends[0].stop()
