@@ -185,6 +185,7 @@ func TestShutdownWhileEncoding(t *testing.T) {
 func TestShutdownShares(t *testing.T) {
 	const drain = 2 * time.Second
 	c := queued(testConfig("127.0.0.1:1"))
+	c.TimeoutConfig.Timeout = time.Hour // after a timeout, a signal would have nothing to wait for
 	c.Stef.ShutdownDrainTimeout = drain
 	settings := exportertest.NewNopSettings(metadata.Type)
 	traces, err := NewFactory().CreateTraces(context.Background(), settings, c)
