@@ -520,7 +520,7 @@ func (f *follower[T]) advance(t *tail[T], read place, err error) {
 		f.meter.read(end - t.place.Offset)
 		t.place.Offset = end
 	}
-	t.place.Sample, t.place.Sum, t.place.Read, t.place.Digest = read.Sample, read.Sum, read.Read, read.Digest
+	f.places.wasRead(t.place, &read)
 	if err != nil && !t.shrank() { // the next pass counts a truncated file
 		f.warn(t.place.Key, "read", err)
 	}

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -121,6 +122,8 @@ func TestGroups(t *testing.T) {
 		case random.IntN(6) == 0:
 			one.Outcome = ""
 			p.loosen(one)
+		case random.IntN(6) == 0:
+			p.wasRead(one, &place{Sample: 1 + random.IntN(3), Sum: fmt.Sprint(random.IntN(20))})
 		default:
 			one.Outcome = complete
 			one.changed()
@@ -128,13 +131,59 @@ func TestGroups(t *testing.T) {
 		if random.IntN(4) > 0 {
 			continue
 		}
+		requireIndexed(t, &p)
 		require.NoError(t, p.save(context.Background(), random.IntN(3) == 0))
 		loaded := places{client: store}
 		require.NoError(t, loaded.load(context.Background()))
 		require.Len(t, loaded.of, len(p.of))
+		requireIndexed(t, &loaded)
 		for key, one := range p.of {
 			require.Equal(t, one.Outcome, loaded.of[key].Outcome)
 		}
 	}
 	require.Greater(t, len(p.groups), 3)
+}
+
+// requireIndexed checks that the index of the places has each place once.
+func requireIndexed(t *testing.T, p *places) {
+	t.Helper()
+	n, samples := 0, map[int]int{}
+	for m, list := range p.begin {
+		require.NotEmpty(t, list)
+		for _, one := range list {
+			require.Same(t, one, p.of[one.Key])
+			require.Equal(t, m, mark{one.Sample, one.Sum})
+			samples[one.Sample]++
+			n++
+		}
+	}
+	require.Equal(t, len(p.of), n)
+	require.True(t, maps.Equal(samples, p.samples))
+}
+
+// TestManyPlaces: the time to find the place of a new file does not grow with the number of known files. Each new
+// file was compared with all places.
+func TestManyPlaces(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.stef")
+	require.NoError(t, os.WriteFile(path, compactFile(t, [2]uint64{1, 10}), 0o600))
+	file, err := os.Open(path)
+	require.NoError(t, err)
+	defer file.Close()
+	open := func(known int) time.Duration {
+		p := places{of: map[string]*place{}}
+		for i := range known {
+			p.add(&place{Key: fmt.Sprint(i), Sample: sampleBytes - i%2, Sum: fmt.Sprint(i)})
+		}
+		least := time.Hour
+		for range 50 {
+			began := time.Now()
+			_, err := p.open(file, path, nil)
+			least = min(least, time.Since(began))
+			require.NoError(t, err)
+			p.removeKey(path)
+		}
+		return least
+	}
+	few := open(100)
+	require.Less(t, open(100_000), 20*few)
 }

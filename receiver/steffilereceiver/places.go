@@ -133,34 +133,9 @@ func (p *places) find(file *os.File, key string, listed map[string]bool) (*place
 		// renamed.
 		p.putAside(one)
 	}
-	// If the file was renamed, its place has the key of its former name. The former name does
-	// not exist any more, or it is the name of another file now.
-	sums, begins := map[int]string{}, []*place{}
-	for _, one := range p.of {
-		if one.Sample == 0 {
-			continue
-		}
-		same, err := one.begins(file, sums)
-		if err != nil {
-			return nil, err
-		}
-		if same {
-			begins = append(begins, one)
-		}
-	}
-	// Sort the places by the number of bytes read, so that one pass over the file computes
-	// all digests. Use the last match: it is the place with the most bytes read.
-	slices.SortFunc(begins, func(a, b *place) int { return cmp.Or(cmp.Compare(a.Read, b.Read), strings.Compare(a.Key, b.Key)) })
-	var read digest
-	var found *place
-	for _, one := range begins {
-		same, err := one.contains(file, &read)
-		if err != nil {
-			return nil, err
-		}
-		if same && (!listed[one.Key] || one.replaced()) {
-			found = one
-		}
+	found, err := p.renamed(file, listed)
+	if err != nil {
+		return nil, err
 	}
 	if found != nil {
 		p.rename(found, key)
@@ -169,6 +144,33 @@ func (p *places) find(file *os.File, key string, listed map[string]bool) (*place
 	one = &place{Key: key}
 	p.add(one)
 	return one, nil
+}
+
+// renamed returns the place of a file that was renamed, or nil. Such a place has the key of the former name.
+// The former name does not exist any more, or it is the name of another file now.
+func (p *places) renamed(file *os.File, listed map[string]bool) (found *place, err error) {
+	begins, err := p.beginning(file)
+	if err != nil || len(begins) == 0 {
+		return nil, err
+	}
+	info, err := file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	// Sort the places by the number of bytes read, so that one pass over the file computes
+	// all digests. Use the last match: it is the place with the most bytes read.
+	slices.SortFunc(begins, func(a, b *place) int { return cmp.Or(cmp.Compare(a.Read, b.Read), strings.Compare(a.Key, b.Key)) })
+	var read digest
+	for _, one := range begins {
+		same, err := one.contains(file, info, &read)
+		if err != nil {
+			return nil, err
+		}
+		if same && (!listed[one.Key] || one.replaced()) {
+			found = one
+		}
+	}
+	return found, nil
 }
 
 // putAside frees the key of a place for another file. The file of the place may have been renamed.
@@ -180,36 +182,40 @@ func (p *places) rename(one *place, key string) {
 	if other := p.of[key]; other != nil {
 		p.remove(other)
 	}
+	p.unindex(one)
 	one.Key, one.kept = key, false
 	p.of[key] = one
+	p.index(one)
 	one.changed()
 }
 
-// begins reports whether a file has the first bytes of the place. sums caches the
-// checksums of the file, by sample.
-func (p *place) begins(file *os.File, sums map[int]string) (bool, error) {
-	sum, ok := sums[p.Sample]
-	if !ok {
-		of, n, err := sample(file, p.Sample)
+// beginning returns the places whose first bytes are those of a file.
+func (p *places) beginning(file *os.File) (list []*place, err error) {
+	for n := range p.samples {
+		sum, read, err := sample(file, n)
 		if err != nil {
-			return false, err
+			return nil, err
 		}
-		if n == p.Sample {
-			sum = of
+		if read == n {
+			list = append(list, p.begin[mark{n, sum}]...)
 		}
-		sums[p.Sample] = sum
 	}
-	return sum == p.Sum, nil
+	return list, nil
+}
+
+// begins reports whether a file has the first bytes of the place.
+func (p *place) begins(file *os.File) (bool, error) {
+	sum, n, err := sample(file, p.Sample)
+	return err == nil && n == p.Sample && sum == p.Sum, err
 }
 
 // contains reports whether a file contains all bytes that were read for the place. The caller
-// must have compared the first bytes with begins. read is a digest of at most the first p.Read
-// bytes of the file; contains extends it.
-func (p *place) contains(file *os.File, read *digest) (bool, error) {
-	info, err := file.Stat()
+// must have compared the first bytes with Sum. info describes the file. read is a digest of at most the
+// first p.Read bytes of the file; contains extends it.
+func (p *place) contains(file *os.File, info fs.FileInfo, read *digest) (bool, error) {
 	switch {
-	case err != nil || p.unchanged(info):
-		return err == nil, err
+	case p.unchanged(info):
+		return true, nil
 	case info.Size() < max(p.Read, p.Offset):
 		return false, nil
 	case p.Digest == "": // stored by a version without digests
@@ -241,23 +247,31 @@ func (p *place) matches(file *os.File) (bool, error) {
 	if p.Sample == 0 {
 		return true, nil
 	}
-	same, err := p.begins(file, map[int]string{})
+	same, err := p.begins(file)
 	if !same || err != nil {
 		return false, err
 	}
-	return p.contains(file, &digest{})
+	info, err := file.Stat()
+	if err != nil {
+		return false, err
+	}
+	return p.contains(file, info, &digest{})
 }
 
 // digest is the checksum of the beginning of a file. Bytes are added to it when they are
 // read, each byte once.
 type digest struct {
-	sum hash.Hash
-	end int64
+	sum  hash.Hash
+	end  int64
+	text string // the checksum, if it was returned
 }
 
 // upTo returns the checksum of the bytes of a file before end. end must not decrease from
 // call to call.
 func (d *digest) upTo(file io.ReaderAt, end int64) (string, error) {
+	if end == d.end && d.text != "" {
+		return d.text, nil
+	}
 	if d.sum == nil {
 		d.sum = sha256.New()
 	}
@@ -267,10 +281,11 @@ func (d *digest) upTo(file io.ReaderAt, end int64) (string, error) {
 		err = io.ErrUnexpectedEOF
 	}
 	if err != nil {
-		d.sum, d.end = nil, 0
+		*d = digest{}
 		return "", err
 	}
-	return hex.EncodeToString(d.sum.Sum(nil)[:12]), nil
+	d.text = hex.EncodeToString(d.sum.Sum(nil)[:12])
+	return d.text, nil
 }
 
 // wasRead notes that the file was read up to an offset.

@@ -23,6 +23,17 @@ type places struct {
 	of     map[string]*place
 	loose  map[*place]bool // the places without a group: of files being read, and of files that finished lately
 	groups []*group
+
+	// begin has the places by the first bytes of their files, and samples the number of places by Sample.
+	// Without them, each new file would be compared with all places.
+	begin   map[mark][]*place
+	samples map[int]int
+}
+
+// mark identifies the first bytes of a file: see Sample and Sum of place.
+type mark struct {
+	sample int
+	sum    string
 }
 
 // group contains the places that are stored under one key.
@@ -53,11 +64,57 @@ func (p *places) add(one *place) {
 		p.loose = map[*place]bool{}
 	}
 	p.of[one.Key], p.loose[one] = one, true
+	p.index(one)
+}
+
+// index adds a place to begin.
+func (p *places) index(one *place) {
+	if one.Sample == 0 {
+		return
+	}
+	if p.begin == nil {
+		p.begin, p.samples = map[mark][]*place{}, map[int]int{}
+	}
+	m := mark{one.Sample, one.Sum}
+	p.begin[m] = append(p.begin[m], one)
+	p.samples[one.Sample]++
+}
+
+// unindex removes a place from begin.
+func (p *places) unindex(one *place) {
+	m := mark{one.Sample, one.Sum}
+	list := p.begin[m]
+	i := slices.Index(list, one)
+	if i < 0 {
+		return
+	}
+	if list = slices.Delete(list, i, i+1); len(list) > 0 {
+		p.begin[m] = list
+	} else {
+		delete(p.begin, m)
+	}
+	if p.samples[one.Sample]--; p.samples[one.Sample] == 0 {
+		delete(p.samples, one.Sample)
+	}
+}
+
+// wasRead copies the checksums of the bytes that were read from read to a place.
+func (p *places) wasRead(one *place, read *place) {
+	one.Read, one.Digest = read.Read, read.Digest
+	if one.Sample == read.Sample && one.Sum == read.Sum {
+		return
+	}
+	p.unindex(one)
+	one.Sample, one.Sum = read.Sample, read.Sum
+	if p.of[one.Key] == one {
+		p.index(one)
+	}
 }
 
 // remove removes a place.
 func (p *places) remove(one *place) {
 	p.loosen(one)
+	p.unindex(one)
 	delete(p.of, one.Key)
 	delete(p.loose, one)
 }
@@ -98,7 +155,7 @@ func (p *place) changed() {
 // load reads the places. It keeps the places that it could read, even if it returns an
 // error.
 func (p *places) load(ctx context.Context) error {
-	p.of, p.loose, p.groups = map[string]*place{}, map[*place]bool{}, nil
+	p.of, p.loose, p.groups, p.begin, p.samples = map[string]*place{}, map[*place]bool{}, nil, nil, nil
 	var errs []error
 	get := func(key string) (found bool, list []*place) {
 		b, err := p.client.Get(ctx, key)

@@ -107,7 +107,7 @@ func (f *follower[T]) foreign(c candidate) bool {
 		return true // the next pass tries again
 	}
 	defer file.Close()
-	if same, err := of.start.begins(file, map[int]string{}); same || err != nil {
+	if same, err := of.start.begins(file); same || err != nil {
 		of.info = c.info
 		return true
 	}
