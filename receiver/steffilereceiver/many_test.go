@@ -187,3 +187,20 @@ func TestManyPlaces(t *testing.T) {
 	few := open(100)
 	require.Less(t, open(100_000), 20*few)
 }
+
+// TestForgottenPlaceIsRenamed renames a place that was removed: an open file disappeared from the folder,
+// and came back a day later under another name. The place is saved again.
+func TestForgottenPlaceIsRenamed(t *testing.T) {
+	store := &client{&memory{data: map[string][]byte{}}, ""}
+	p := places{client: store, of: map[string]*place{}}
+	one := &place{Key: "a", Sample: 1, Sum: "s", Offset: 7}
+	p.add(one)
+	p.remove(one)
+	p.rename(one, "b")
+	require.NoError(t, p.save(t.Context(), true))
+	loaded := places{client: store}
+	require.NoError(t, loaded.load(t.Context()))
+	require.Len(t, loaded.of, 1)
+	require.NotNil(t, loaded.of["b"])
+	require.Equal(t, one.Offset, loaded.of["b"].Offset)
+}

@@ -184,6 +184,10 @@ func (p *places) rename(one *place, key string) {
 	}
 	p.unindex(one)
 	one.Key, one.kept = key, false
+	if one.group == nil {
+		p.add(one) // again, if it was removed: an open file may have been away for longer than forgetAfter
+		return
+	}
 	p.of[key] = one
 	p.index(one)
 	one.changed()
