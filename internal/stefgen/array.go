@@ -20,9 +20,7 @@ func (p *plan) printArray(pr *printer, t *schema.Type) {
 	pr.Decl("func init() {")
 	pr.P("%sElem = stefrt.Elem[%s]{", name, n)
 	pr.P("Init: (*%s).init, Clear: (*%s).clear, Reset: (*%s).Reset,\nCopyFrom: (*%s).%s, Equal: (*%s).Equal, MarkAll: (*%s).markAll,", n, n, n, n, p.copyMethod(elem), n, n)
-	if p.shared[elem.Name] {
-		pr.P("Clean: (*%s).clean, Hash: (*%s).hash, Size: (*%s).size,\nMarkDiff: func(v, held *%s) { v.markDiff(held) },", n, n, n, n)
-	}
+	pr.If(p.shared[elem.Name], "Clean: (*%s).clean, Hash: (*%s).hash, Size: (*%s).size,\nMarkDiff: func(v, held *%s) { v.markDiff(held) },", n, n, n, n)
 	if extra := p.initialSize(elem); extra != "" {
 		pr.P("Extra: %s,", strings.TrimPrefix(extra, "+"))
 	}

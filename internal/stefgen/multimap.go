@@ -5,6 +5,7 @@ package stefgen
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/otelstef/stef/stef-go/schema"
 )
@@ -53,9 +54,7 @@ func (p *plan) printMultimap(pr *printer, m *schema.Multimap) {
 	pr.Decl("type %sPair struct {", private(n))
 	for _, part := range []part{k, v} {
 		pr.P("%s %s", part.priv, goType(part.t))
-		if part.ref() {
-			pr.P("%sRef stef.TextRef // 0 if it is not known", part.priv)
-		}
+		pr.If(part.ref(), "%sRef stef.TextRef // 0 if it is not known", part.priv)
 	}
 	pr.P("}")
 	p.printMultimapAccess(pr, n, k, v)
@@ -104,9 +103,7 @@ func (p *plan) printMultimapAccess(pr *printer, n string, k, v part) {
 		x := "p." + part.priv
 		if part.class != classNode {
 			pr.P("%s = %s", x, zero(part.t, x))
-			if part.ref() {
-				pr.P("%sRef = 0", x)
-			}
+			pr.If(part.ref(), "%sRef = 0", x)
 			continue
 		}
 		// A pair that the reader has must become initial in the reader, too, so Reset marks the
@@ -227,9 +224,7 @@ func (p *plan) printMultimapCommon(pr *printer, m *schema.Multimap, k, v part) {
 	pr.P("c.Saw(%q, len(m.pairs))", n)
 	pr.P("c.Mark(&m.node, stefrt.FullBit)")
 	for _, part := range parts {
-		if hasText(part.t) {
-			pr.P("for _, p := range m.pairs {\nc.Text += len(p.%s)\n}", part.priv)
-		}
+		pr.If(hasText(part.t), "for _, p := range m.pairs {\nc.Text += len(p.%s)\n}", part.priv)
 	}
 	p.eachNodePart(pr, parts, func(part part, x string) string { return fmt.Sprintf("%s.%s(c)", x, method(part.t, "MarkAll")) })
 	pr.P("}")
@@ -275,9 +270,7 @@ func (p *plan) printMultimapShared(pr *printer, n string, k, v part) {
 	pr.P("for i, p := range m.pairs {")
 	pr.P("if i >= len(held.pairs) {")
 	for _, part := range parts {
-		if part.class == classNode {
-			pr.P("p.%s.%s(new(stefrt.Check))", part.priv, method(part.t, "MarkAll"))
-		}
+		pr.If(part.class == classNode, "p.%s.%s(new(stefrt.Check))", part.priv, method(part.t, "MarkAll"))
 	}
 	pr.P("continue\n}")
 	pr.P("q := held.pairs[i]")
@@ -299,18 +292,13 @@ func (p *plan) printMultimapShared(pr *printer, n string, k, v part) {
 	pr.Decl("// size returns the memory of m as a part of a dictionary entry.")
 	pr.P("func (m *%s) size() int {", n)
 	pr.P("n := stefrt.PairSize * len(m.pairs)")
-	exprs := ""
+	var terms []string
 	for _, part := range parts {
 		if expr := size(part.t, "p."+part.priv); expr != "" {
-			if exprs != "" {
-				exprs += " + "
-			}
-			exprs += expr
+			terms = append(terms, expr)
 		}
 	}
-	if exprs != "" {
-		pr.P("for _, p := range m.pairs {\nn += %s\n}", exprs)
-	}
+	pr.If(terms != nil, "for _, p := range m.pairs {\nn += %s\n}", strings.Join(terms, " + "))
 	pr.P("return n\n}")
 }
 
@@ -364,17 +352,13 @@ func (p *plan) printMultimapDecoder(pr *printer, n string, k, v part) {
 	pr.Decl("// resize sets the number of pairs to that of the header, if it is within the limits.")
 	pr.P("func (d *%sDecoder) resize(m *%s, h uint64) bool {", private(n), n)
 	nodes := k.class == classNode || v.class == classNode
-	if nodes {
-		pr.P("old := len(m.pairs)")
-	}
+	pr.If(nodes, "old := len(m.pairs)")
 	pr.P("n, ok := d.head.Pairs(h, cap(m.pairs), int(unsafe.Sizeof(%sPair{}))%s)", private(n), p.initialSize(k.t, v.t))
 	pr.P("m.grow(n)")
 	if nodes {
 		pr.P("for i := old; i < n; i++ {")
 		for _, part := range []part{k, v} {
-			if part.class == classNode {
-				pr.P("m.pairs[i].%s.%s()", part.priv, method(part.t, "Clear"))
-			}
+			pr.If(part.class == classNode, "m.pairs[i].%s.%s()", part.priv, method(part.t, "Clear"))
 		}
 		pr.P("}")
 	}

@@ -75,23 +75,15 @@ func (p *plan) printOneof(pr *printer, s *schema.Struct) {
 	pr.P("type %s struct {", n)
 	pr.P("node stefrt.Node")
 	pr.P("typ, sent %sType", n)
-	if num {
-		pr.P("num uint64")
-	}
-	if str {
-		pr.P("str string")
-	}
-	if box {
-		pr.P("box *%sBox", private(n))
-	}
+	pr.If(num, "num uint64")
+	pr.If(str, "str string")
+	pr.If(box, "box *%sBox", private(n))
 	pr.P("}")
 	if box {
 		pr.Decl("// %sBox holds the choices that are not a number or text.", private(n))
 		pr.P("type %sBox struct {", private(n))
 		for _, f := range fields {
-			if f.class != classScalar {
-				pr.P("%s %s", f.priv, goType(f.t))
-			}
+			pr.If(f.class != classScalar, "%s %s", f.priv, goType(f.t))
 		}
 		pr.P("}")
 	}
@@ -158,9 +150,7 @@ func (p *plan) printOneofAccess(pr *printer, n string, fields []*field, box bool
 	for _, f := range fields {
 		last = f.bit
 	}
-	if len(fields) < math.MaxUint8 {
-		pr.P("if typ > %s {\ntyp = %sTypeNone\n}", last, n)
-	}
+	pr.If(len(fields) < math.MaxUint8, "if typ > %s {\ntyp = %sTypeNone\n}", last, n)
 	pr.P("if v.typ == typ {\nreturn\n}")
 	pr.P("v.node.Mark(1)")
 	pr.P("v.typ = typ")
@@ -172,9 +162,7 @@ func (p *plan) printOneofAccess(pr *printer, n string, fields []*field, box bool
 		pr.P("if v.box != nil {\nreturn\n}")
 		pr.P("v.box = new(%sBox)", private(n))
 		for _, f := range fields {
-			if f.class == classNode {
-				pr.P("%s", initStatement(f.t, slot(f, "v"), "&v.node", "1"))
-			}
+			pr.If(f.class == classNode, "%s", initStatement(f.t, slot(f, "v"), "&v.node", "1"))
 		}
 		pr.P("}")
 	}
@@ -203,12 +191,8 @@ func (p *plan) printChoiceInit(pr *printer, fields []*field) {
 		}
 		pr.P("}")
 	}
-	if num {
-		pr.P("v.num = 0")
-	}
-	if str {
-		pr.P(`v.str = ""`)
-	}
+	pr.If(num, "v.num = 0")
+	pr.If(str, `v.str = ""`)
 }
 
 func (p *plan) printChoice(pr *printer, n string, f *field) {
@@ -279,9 +263,7 @@ func (p *plan) printOneofCommon(pr *printer, s *schema.Struct, fields []*field, 
 	pr.Decl("// clear sets the initial value and clears the marks.")
 	pr.P("func (v *%s) clear() {", n)
 	pr.P("v.node.SetModified(0)\nv.typ, v.sent = 0, 0")
-	if str {
-		pr.P(`v.str = ""`)
-	}
+	pr.If(str, `v.str = ""`)
 	pr.P("}")
 	pr.Decl("// Reset removes the value.")
 	pr.P("func (v *%s) Reset() { v.SetType(%sTypeNone) }", n, n)
@@ -366,9 +348,7 @@ func (p *plan) printOneofShared(pr *printer, n string, fields []*field) {
 		}
 		return hash(f.t, slot(f, "v")) + "\nreturn"
 	})
-	if num {
-		pr.P("if v.typ != %sTypeNone {\nh.Uint64(v.num)\n}", n)
-	}
+	pr.If(num, "if v.typ != %sTypeNone {\nh.Uint64(v.num)\n}", n)
 	pr.P("}")
 	pr.Decl("// size returns the memory of v as a part of a dictionary entry.")
 	pr.P("func (v *%s) size() int {", n)

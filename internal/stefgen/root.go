@@ -117,16 +117,13 @@ func (p *plan) printContinue(pr *printer, r *schema.Struct) {
 func (p *plan) printBuild(pr *printer, r *schema.Struct, role string) {
 	x := "x." + private(role)
 	pr.P("build := func(b *stefrt.%sBuilder) {", role)
-	if p.cyclic[r.Name] {
-		pr.P("b.Root(%q, &%s)", r.Name, x)
-	}
+	pr.If(p.cyclic[r.Name], "b.Root(%q, &%s)", r.Name, x)
 	pr.P("%s.register(b, %q)", x, r.Name)
 	pr.P("x.fields.set(&b.Fields)")
 	if role == "Encoder" {
 		pr.P("x.dicts.set(b)")
-		if roots := p.rootsFunc(); roots != "" {
-			pr.P("b.Roots = %s", roots)
-		}
+		roots := p.rootsFunc()
+		pr.If(roots != "", "b.Roots = %s", roots)
 	}
 	pr.P("}")
 }
@@ -157,9 +154,8 @@ func (p *plan) printReader(pr *printer, r *schema.Struct) {
 	pr.P("x := new(%sReader)", n)
 	pr.P("x.record.init(nil, 0)")
 	pr.P("stefrt.Measure(&x.ReadStream, &x.record)")
-	if roots := p.rootsFunc(); roots != "" {
-		pr.P("stefrt.Roots(&x.ReadStream, %s)", roots)
-	}
+	roots := p.rootsFunc()
+	pr.If(roots != "", "stefrt.Roots(&x.ReadStream, %s)", roots)
 	p.printBuild(pr, r, "Decoder")
 	pr.P("if err := stefrt.StartReader(&x.ReadStream, r, %sBaseSchema(), options, build); err != nil {\nreturn nil, err\n}", n)
 	pr.If(form, "x.form.start(x)")

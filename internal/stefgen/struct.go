@@ -108,9 +108,7 @@ func (p *plan) printStruct(pr *printer, s *schema.Struct) {
 		}
 	}
 	pr.Fields(decls)
-	if s.Dict != "" {
-		pr.P("slot stefrt.Slot")
-	}
+	pr.If(s.Dict != "", "slot stefrt.Slot")
 	pr.P("}")
 	if len(fields) > 0 {
 		pr.Decl("// The fields of %s, as bits of Modified.", s.Name)

@@ -46,6 +46,15 @@ func (p *plan) printCoderType(pr *printer, s *schema.Struct, fields []*field, ro
 	pr.P(")\n}")
 }
 
+// sent returns the condition that the stream has the field of a record.
+func (f *field) sent() string {
+	condition := fmt.Sprintf("mask&%s != 0", f.bit)
+	if f.present != "" {
+		condition += fmt.Sprintf(" && s.present&(%s) != 0", f.present)
+	}
+	return condition
+}
+
 func (p *plan) printStructEncoder(pr *printer, s *schema.Struct, fields []*field) {
 	p.printCoderType(pr, s, fields, "Encoder")
 	name := private(s.Name) + "Encoder"
@@ -66,10 +75,6 @@ func (p *plan) printStructEncoder(pr *printer, s *schema.Struct, fields []*field
 		pr.P("e.head.Write(s.sentPresent, e.head.Optional)")
 	}
 	for _, f := range fields {
-		condition := fmt.Sprintf("mask&%s != 0", f.bit)
-		if f.present != "" {
-			condition += fmt.Sprintf(" && s.present&(%s) != 0", f.present)
-		}
 		statement := encode(f.t, "e."+f.priv, "s."+f.priv)
 		switch {
 		case f.lazy:
@@ -81,7 +86,7 @@ func (p *plan) printStructEncoder(pr *printer, s *schema.Struct, fields []*field
 				pr.P("if s.present&(%s) == 0 {\ns.%sSent = initial%s\n}", f.present, f.priv, f.t.Name)
 			}
 		}
-		pr.P("if %s {\n%s\n}", condition, statement)
+		pr.P("if %s {\n%s\n}", f.sent(), statement)
 	}
 	pr.P("}")
 }
@@ -141,20 +146,12 @@ func (p *plan) printStructDecoder(pr *printer, s *schema.Struct, fields []*field
 	} else {
 		pr.P("func (d *%s) Decode(s *%s) {", name, n)
 	}
-	if p.cyclic[n] {
-		pr.P("if !stefrt.Enter(d.head.Alloc, &d.head) {\nreturn\n}")
-	}
+	pr.If(p.cyclic[n], "if !stefrt.Enter(d.head.Alloc, &d.head) {\nreturn\n}")
 	p.printMasks(pr, fields)
 	for _, f := range fields {
-		condition := fmt.Sprintf("mask&%s != 0", f.bit)
-		if f.present != "" {
-			condition += fmt.Sprintf(" && s.present&(%s) != 0", f.present)
-		}
 		statement := decode(f.t, "d."+f.priv, "s."+f.priv)
 		if f.lazy {
 			statement = fmt.Sprintf("d.%s.Decode(s.%s)", f.priv, f.priv)
-		}
-		if f.lazy {
 			p.printOpen(pr, s, f)
 		}
 		if f.present != "" && f.class == classNode {
@@ -163,11 +160,9 @@ func (p *plan) printStructDecoder(pr *printer, s *schema.Struct, fields []*field
 		if f.present != "" && f.class == classShared {
 			statement = fmt.Sprintf("if was&(%s) == 0 {\ns.%s = initial%s\n}\n", f.present, f.priv, f.t.Name) + statement
 		}
-		pr.P("if %s {\n%s\n}", condition, statement)
+		pr.P("if %s {\n%s\n}", f.sent(), statement)
 	}
-	if p.cyclic[n] {
-		pr.P("stefrt.Leave(d.head.Alloc)")
-	}
+	pr.If(p.cyclic[n], "stefrt.Leave(d.head.Alloc)")
 	pr.P("}")
 }
 

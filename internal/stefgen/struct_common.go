@@ -55,9 +55,7 @@ func (p *plan) printStructClear(pr *printer, s *schema.Struct, fields []*field) 
 	pr.Decl("// clear sets the initial value and clears the marks.")
 	pr.P("func (s *%s) clear() {", name)
 	pr.P("s.node.SetModified(0)")
-	if optionalMask(fields) != "0" {
-		pr.P("s.present, s.sentPresent = 0, 0")
-	}
+	pr.If(optionalMask(fields) != "0", "s.present, s.sentPresent = 0, 0")
 	var left, right []string
 	for _, f := range fields {
 		if f.class == classScalar || f.class == classBytes {
@@ -65,9 +63,7 @@ func (p *plan) printStructClear(pr *printer, s *schema.Struct, fields []*field) 
 			right = append(right, zero(f.t, "s."+f.priv))
 		}
 	}
-	if left != nil {
-		pr.P("%s = %s", strings.Join(left, ", "), strings.Join(right, ", "))
-	}
+	pr.If(left != nil, "%s = %s", strings.Join(left, ", "), strings.Join(right, ", "))
 	for _, f := range fields {
 		switch f.class {
 		case classShared:
@@ -124,9 +120,7 @@ func (p *plan) printStructMarkAll(pr *printer, s *schema.Struct, fields []*field
 			texts = append(texts, fmt.Sprintf("len(s.%s)", f.priv))
 		}
 	}
-	if texts != nil {
-		pr.P("c.Text += %s", strings.Join(texts, " + "))
-	}
+	pr.If(texts != nil, "c.Text += %s", strings.Join(texts, " + "))
 	for _, f := range fields {
 		switch {
 		case hasText(f.t) && f.present != "":
@@ -260,9 +254,7 @@ func (p *plan) printStructDiff(pr *printer, s *schema.Struct, fields []*field) {
 			differ = fmt.Sprintf("%s.%s(%s)", a, method(f.t, "MarkDiff"), ref)
 		case classShared:
 			pr.P("s.%sSent = held.%s", f.priv, f.priv)
-			if f.present != "" {
-				pr.P("if held.present&(%s) == 0 {\ns.%sSent = initial%s\n}", f.present, f.priv, f.t.Name)
-			}
+			pr.If(f.present != "", "if held.present&(%s) == 0 {\ns.%sSent = initial%s\n}", f.present, f.priv, f.t.Name)
 			differ = fmt.Sprintf("%s != %s && !%s.Equal(%s)", a, b, a, b)
 		default:
 			differ = different(f.t, a, b)
@@ -280,9 +272,7 @@ func (p *plan) printStructDiff(pr *printer, s *schema.Struct, fields []*field) {
 // printStructHash prints the hash and the size of a dictionary entry.
 func (p *plan) printStructHash(pr *printer, s *schema.Struct, fields []*field) {
 	pr.Decl("func (s *%s) hash(h *codec.Hash) {", s.Name)
-	if optionalMask(fields) != "0" {
-		pr.P("h.Uint64(s.present)")
-	}
+	pr.If(optionalMask(fields) != "0", "h.Uint64(s.present)")
 	for _, f := range fields {
 		guarded(pr, f, hash(f.t, "s."+f.priv))
 	}
@@ -318,9 +308,7 @@ func (p *plan) printOptionalDiff(pr *printer, f *field, differ string) {
 	pr.P("switch now, was := s.present&(%s), held.present&(%s); {", f.present, f.present)
 	pr.P("case now != was:")
 	pr.P("mask |= %s", f.bit)
-	if f.class == classNode {
-		pr.P("if now != 0 {\ns.%s.%s(new(stefrt.Check))\n}", f.priv, method(f.t, "MarkAll"))
-	}
+	pr.If(f.class == classNode, "if now != 0 {\ns.%s.%s(new(stefrt.Check))\n}", f.priv, method(f.t, "MarkAll"))
 	pr.P("case now != 0 && (%s):", differ)
 	pr.P("mask |= %s\n}", f.bit)
 }
@@ -333,9 +321,7 @@ func (p *plan) printSharing(pr *printer, s *schema.Struct, fields []*field) {
 	pr.P("func (s *%s) freeze() {", s.Name)
 	pr.P("s.clean()\ns.node.Freeze()")
 	for _, f := range fields {
-		if f.class == classShared {
-			pr.P("if !s.%s.node.Frozen() {\ns.%s.freeze()\n}", f.priv, f.priv)
-		}
+		pr.If(f.class == classShared, "if !s.%s.node.Frozen() {\ns.%s.freeze()\n}", f.priv, f.priv)
 	}
 	pr.P("}")
 	pr.Decl("// share makes s shared and returns it, or returns a shared copy if s is part of a record.")

@@ -81,9 +81,7 @@ func (p *plan) printOneofText(pr *printer, n string, fields []*field) {
 	pr.P("func (v *%s) String() string {", n)
 	pr.P("switch v.Type() {\ncase %sTypeNone:\nreturn \"\"", n)
 	for _, f := range fields {
-		if f.t.Kind == schema.KindOneof {
-			pr.P("case %s:\nreturn %s.String()", f.bit, slot(f, "v"))
-		}
+		pr.If(f.t.Kind == schema.KindOneof, "case %s:\nreturn %s.String()", f.bit, slot(f, "v"))
 		if f.class == classNode {
 			continue
 		}

@@ -59,9 +59,7 @@ func (p *plan) printStructUnshare(pr *printer, s *schema.Struct, fields []*field
 	p.printUnshare(pr, structType(s), "s", func() {
 		for _, f := range fields {
 			x := "s." + f.priv
-			if f.class == classShared {
-				pr.P("%s = %s.edit(&s.node, %s)", x, x, f.bit)
-			}
+			pr.If(f.class == classShared, "%s = %s.edit(&s.node, %s)", x, x, f.bit)
 			statement := p.unshare(f.t, x)
 			if statement == "" {
 				continue
