@@ -158,9 +158,7 @@ type DecoderBuilder struct {
 	limit *codec.DictLimit
 	// Fields has the field counts of the stream.
 	Fields FieldCounts
-	dicts  map[string]any
-	all    []interface{ Restart() }
-	path   map[string]any
+	sharedCoders[interface{ Restart() }]
 }
 
 // A DecoderField registers the decoder of a field.
@@ -215,11 +213,11 @@ func PrimitiveDecoder(name string, d column.Reader, dict string) DecoderField {
 	return func(b *DecoderBuilder) {
 		switch d := d.(type) {
 		case interface{ Init(*codec.StringTable) }:
-			t := tableOf(b, "text "+dict, func() *codec.StringTable { return new(codec.StringTable) })
+			t := dictOf[codec.StringTable](&b.sharedCoders, "text "+dict)
 			t.Init(b.limit)
 			d.Init(t)
 		case interface{ Init(*codec.BytesTable) }:
-			t := tableOf(b, "bytes "+dict, func() *codec.BytesTable { return new(codec.BytesTable) })
+			t := dictOf[codec.BytesTable](&b.sharedCoders, "bytes "+dict)
 			t.Init(b.limit, b.alloc)
 			d.Init(t)
 		}
@@ -239,30 +237,13 @@ func PrimitivesDecoder(name string, d interface {
 	}
 }
 
-func tableOf[D interface{ Restart() }](b *DecoderBuilder, key string, make func() D) D {
-	if d, ok := b.dicts[key]; ok {
-		return d.(D)
-	}
-	d := make()
-	if b.dicts == nil {
-		b.dicts = map[string]any{}
-	}
-	b.dicts[key] = d
-	b.all = append(b.all, d)
-	return d
-}
-
 // DecoderTable returns the struct dictionary of that name, shared by all
 // decoders of the stream.
 func DecoderTable[T any](b *DecoderBuilder, name string) *StructTable[T] {
-	t := tableOf(b, "struct "+name, func() *StructTable[T] { return new(StructTable[T]) })
+	t := dictOf[StructTable[T]](&b.sharedCoders, "struct "+name)
 	t.init(b.limit)
 	return t
 }
-
-// Root registers d, the decoder of the root. If a value inside the root has the type of the root,
-// ShareDecoder returns d for it.
-func (b *DecoderBuilder) Root(typ string, d any) { b.path = map[string]any{typ: d} }
 
 // ShareDecoder returns the decoder of a type that can contain itself. If an enclosing value
 // has the same type, it returns the decoder of that value. Otherwise it creates a decoder
@@ -270,15 +251,5 @@ func (b *DecoderBuilder) Root(typ string, d any) { b.path = map[string]any{typ: 
 //
 // spec: #column-order
 func ShareDecoder[D any](b *DecoderBuilder, typ, name string, register func(d *D, b *DecoderBuilder, name string)) *D {
-	if d, ok := b.path[typ]; ok {
-		return d.(*D)
-	}
-	if b.path == nil {
-		b.path = map[string]any{}
-	}
-	d := new(D)
-	b.path[typ] = d
-	register(d, b, name)
-	delete(b.path, typ)
-	return d
+	return coderOf(&b.sharedCoders, typ, func(d *D) { register(d, b, name) })
 }

@@ -86,9 +86,7 @@ type EncoderBuilder struct {
 	// Roots returns the schema of the package. It is nil if the package has only one
 	// root. Errors use it to name the root that another schema belongs to.
 	Roots func() *schema.Schema
-	dicts map[string]any
-	all   []encoderDict
-	path  map[string]any
+	sharedCoders[encoderDict]
 }
 
 // An EncoderField registers the encoder of a field.
@@ -162,11 +160,11 @@ func (b *EncoderBuilder) connect(e column.Writer, dict string) {
 	case interface{ Init(*codec.Usage) }:
 		e.Init(b.usage)
 	case interface{ Init(*codec.StringDict) }:
-		d := dictOf(b, "text "+dict, func() *codec.StringDict { return new(codec.StringDict) })
+		d := dictOf[codec.StringDict](&b.sharedCoders, "text "+dict)
 		d.Init(b.usage)
 		e.Init(d)
 	case interface{ Init(*codec.BytesDict) }:
-		d := dictOf(b, "bytes "+dict, func() *codec.BytesDict { return new(codec.BytesDict) })
+		d := dictOf[codec.BytesDict](&b.sharedCoders, "bytes "+dict)
 		d.Init(b.usage)
 		e.Init(d)
 	}
@@ -180,23 +178,10 @@ type encoderDict interface {
 	Release()
 }
 
-func dictOf[D encoderDict](b *EncoderBuilder, key string, make func() D) D {
-	if d, ok := b.dicts[key]; ok {
-		return d.(D)
-	}
-	d := make()
-	if b.dicts == nil {
-		b.dicts = map[string]any{}
-	}
-	b.dicts[key] = d
-	b.all = append(b.all, d)
-	return d
-}
-
 // EncoderDict returns the struct dictionary of that name, shared by all
 // encoders of the stream.
 func EncoderDict[T any](b *EncoderBuilder, name string) *StructDict[T] {
-	d := dictOf(b, "struct "+name, func() *StructDict[T] { return new(StructDict[T]) })
+	d := dictOf[StructDict[T]](&b.sharedCoders, "struct "+name)
 	d.init(b.usage)
 	return d
 }
@@ -208,25 +193,11 @@ func (b *EncoderBuilder) TextDict(name string) *stef.TextDict {
 	return (*stef.TextDict)(d)
 }
 
-// Root registers e, the encoder of the root. If a value inside the root has the type of the
-// root, ShareEncoder returns e for it.
-func (b *EncoderBuilder) Root(typ string, e any) { b.path = map[string]any{typ: e} }
-
 // ShareEncoder returns the encoder of a type that can contain itself. If an enclosing value
 // has the same type, it returns the encoder of that value. Otherwise it creates an encoder
 // and calls register for it.
 //
 // spec: #column-order
 func ShareEncoder[E any](b *EncoderBuilder, typ, name string, register func(e *E, b *EncoderBuilder, name string)) *E {
-	if e, ok := b.path[typ]; ok {
-		return e.(*E)
-	}
-	if b.path == nil {
-		b.path = map[string]any{}
-	}
-	e := new(E)
-	b.path[typ] = e
-	register(e, b, name)
-	delete(b.path, typ)
-	return e
+	return coderOf(&b.sharedCoders, typ, func(e *E) { register(e, b, name) })
 }

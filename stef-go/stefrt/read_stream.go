@@ -476,40 +476,36 @@ func (s *ReadStream) explain(err error) error {
 	return err
 }
 
+// corrupt describes the faults of streams that break a rule of the format.
+var corrupt = map[bitio.FaultCode]string{
+	bitio.FaultEnd:      "the column ends before its last value",
+	bitio.FaultBadCode:  "the bits are not a valid number code",
+	bitio.FaultOverflow: "a number has more than 64 bits",
+	bitio.FaultLength:   "a length is negative",
+	bitio.FaultRef:      "a reference points to no entry of the dictionary",
+	bitio.FaultChoice:   "a oneof has a choice that its type does not have",
+	bitio.FaultFloat:    "a float has a window of more than 64 bits",
+	bitio.FaultPair:     "a multimap changes a pair that does not exist",
+	bitio.FaultElements: "an array is longer than its data",
+	bitio.FaultForm:     "the fields of the compact form do not represent a valid record",
+}
+
 // faultError returns the error for a fault that the reader of a column has recorded.
 func (s *ReadStream) faultError(code bitio.FaultCode) error {
-	kind, what := stef.ErrCorrupt, ""
+	what := ""
 	switch code {
-	case bitio.FaultEnd:
-		what = "the column ends before its last value"
-	case bitio.FaultBadCode:
-		what = "the bits are not a valid number code"
-	case bitio.FaultOverflow:
-		what = "a number has more than 64 bits"
-	case bitio.FaultLength:
-		what = "a length is negative"
-	case bitio.FaultRef:
-		what = "a reference points to no entry of the dictionary"
-	case bitio.FaultChoice:
-		what = "a oneof has a choice that its type does not have"
-	case bitio.FaultFloat:
-		what = "a float has a window of more than 64 bits"
-	case bitio.FaultPair:
-		what = "a multimap changes a pair that does not exist"
-	case bitio.FaultElements:
-		what = "an array is longer than its data"
-	case bitio.FaultForm:
-		what = "the fields of the compact form do not represent a valid record"
 	case bitio.FaultPairs:
-		kind, what = stef.ErrLimit, fmt.Sprintf("a multimap has more than %d pairs", stef.MaxPairs)
+		what = fmt.Sprintf("a multimap has more than %d pairs", stef.MaxPairs)
 	case bitio.FaultDepth:
-		kind, what = stef.ErrLimit, fmt.Sprintf("a value is nested deeper than %d levels: a list or multimap in a struct or oneof counts as two levels (Limits.Depth of the reader, see stef.WithLimits)", s.limits.Depth)
+		what = fmt.Sprintf("a value is nested deeper than %d levels: a list or multimap in a struct or oneof counts as two levels (Limits.Depth of the reader, see stef.WithLimits)", s.limits.Depth)
 	case bitio.FaultRecordSize:
-		kind, what = stef.ErrLimit, fmt.Sprintf("the record needs more memory than %d bytes (Limits.RecordBytes of the reader, see stef.WithLimits)", s.limits.RecordBytes)
+		what = fmt.Sprintf("the record needs more memory than %d bytes (Limits.RecordBytes of the reader, see stef.WithLimits)", s.limits.RecordBytes)
 	case bitio.FaultState:
-		kind, what = stef.ErrLimit, "the state of the compact form exceeds its limit"
+		what = "the state of the compact form exceeds its limit"
 	case bitio.FaultDictSize:
-		kind, what = stef.ErrLimit, fmt.Sprintf("the dictionaries need more memory than %d bytes (Limits.DictBytes of the reader, see stef.WithLimits)", s.limits.DictBytes)
+		what = fmt.Sprintf("the dictionaries need more memory than %d bytes (Limits.DictBytes of the reader, see stef.WithLimits)", s.limits.DictBytes)
+	default:
+		return fmt.Errorf("%w: %s", stef.ErrCorrupt, corrupt[code])
 	}
-	return fmt.Errorf("%w: %s", kind, what)
+	return fmt.Errorf("%w: %s", stef.ErrLimit, what)
 }
