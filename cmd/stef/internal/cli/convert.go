@@ -254,9 +254,9 @@ func (c *conversion) run(env *Env, inNames []string, outName string) error {
 	return err
 }
 
-// done is a finished conversion of one file to one file.
+// done is a finished conversion to one file.
 type done struct {
-	in    *file.Input
+	in    *file.Input // nil if there are several
 	out   *file.Output
 	res   *convert.Result
 	plain bool // whether the stream is not compressed
@@ -397,12 +397,28 @@ func ofColumn(res *convert.Result) (note string) {
 // output prints the size of the output. It also prints the size of the same items as OTLP requests.
 func (d *done) output(w io.Writer, more string) {
 	fmt.Fprintf(w, "%s: %s, %s, %s%s\n", d.out.Name, d.res.To, parts(d.res.To, d.res.PartsOut), sizeOf(d.out), more)
-	if d.res.To == convert.STEF {
-		notSplit(w, d.res.Large)
-		asRequests(w, d.out.Name, d.out.Written(), d.res, d.plain)
-	} else {
-		asRequests(w, d.in.Name, d.in.Content(), d.res, d.plain)
+	notSplit(w, d.res.Large)
+	name, size := d.out.Name, d.out.Written()
+	if d.res.To != convert.STEF && d.in != nil {
+		name, size = d.in.Name, d.in.Content() // the stream, if there is one
 	}
+	asRequests(w, name, size, d.res, d.plain)
+}
+
+// summariseAll prints the files of the signals that have items, and their total. from describes the
+// inputs, which have content bytes.
+func summariseAll(w io.Writer, from string, content int64, written []*done, took time.Duration) {
+	fmt.Fprintln(w, from)
+	size, skipped := int64(0), uint64(0)
+	for _, d := range written {
+		d.output(w, ", "+items(d.res.Items, d.res.Root.Signal)+ofColumn(d.res))
+		size, skipped = size+d.out.Written(), skipped+d.res.Skipped
+	}
+	compared := ""
+	if skipped == 0 {
+		compared = ratio(content, size)
+	}
+	fmt.Fprintf(w, "%s, %s bytes%s in %s\n", figure.Count(len(written), "file"), figure.Grouped(size), compared, figure.Seconds(took))
 }
 
 // notSplit says that --frame-items had no effect on large parts of the input.

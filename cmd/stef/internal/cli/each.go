@@ -7,14 +7,12 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/otelstef/stef/cmd/stef/internal/convert"
-	"github.com/otelstef/stef/cmd/stef/internal/figure"
 	"github.com/otelstef/stef/cmd/stef/internal/file"
 	"github.com/otelstef/stef/cmd/stef/internal/stream"
 	"github.com/otelstef/stef/internal/otlpfile"
@@ -63,6 +61,7 @@ func (c *conversion) each(env *Env, o convert.Options, inName, outName string) e
 		}
 		all = append(all, d)
 	}
+	var written []*done
 	for _, d := range all { // no output file exists if one of the conversions failed
 		if d.res.Items+d.res.Skipped == 0 {
 			continue
@@ -70,11 +69,12 @@ func (c *conversion) each(env *Env, o convert.Options, inName, outName string) e
 		if err := d.out.Commit(); err != nil {
 			return err
 		}
+		written = append(written, d)
 	}
-	if !c.quiet {
-		summariseEach(env.Stderr, all, time.Since(begin))
+	if !c.quiet && len(written) > 0 {
+		first := written[0]
+		summariseAll(env.Stderr, fmt.Sprintf("%s: %s, %s", first.in.Name, first.res.From, contentOf(first.in)), all[0].in.Content(), written, time.Since(begin))
 	}
-	empty := true
 	for _, d := range all { // after the total: the last lines say what is missing
 		d.res.Ignored = slices.DeleteFunc(d.res.Ignored, func(f otlpfile.UnknownField) bool {
 			seen := slices.Contains(ignored, f)
@@ -86,35 +86,12 @@ func (c *conversion) each(env *Env, o convert.Options, inName, outName string) e
 			continue
 		}
 		warnOf(env.Stderr, d.out.Name, d.res)
-		empty, err = false, cmp.Or(err, lost(d.res))
+		err = cmp.Or(err, lost(d.res))
 	}
-	if empty {
+	if len(written) == 0 {
 		return noItems([]string{inName})
 	}
 	return err
-}
-
-// summariseEach prints the files of the signals that have items, and their total.
-func summariseEach(w io.Writer, all []*done, took time.Duration) {
-	files, written, skipped := 0, int64(0), uint64(0)
-	for _, d := range all {
-		if d.res.Items+d.res.Skipped == 0 {
-			continue
-		}
-		if files == 0 {
-			fmt.Fprintf(w, "%s: %s, %s\n", d.in.Name, d.res.From, contentOf(d.in))
-		}
-		d.output(w, ", "+items(d.res.Items, d.res.Root.Signal)+ofColumn(d.res))
-		files, written, skipped = files+1, written+d.out.Written(), skipped+d.res.Skipped
-	}
-	if files == 0 {
-		return
-	}
-	compared := ""
-	if skipped == 0 {
-		compared = ratio(all[0].in.Content(), written)
-	}
-	fmt.Fprintf(w, "%s, %s bytes%s in %s\n", figure.Count(files, "file"), figure.Grouped(written), compared, figure.Seconds(took))
 }
 
 // holds reports whether a file contains items of a root, or cannot be read.

@@ -486,7 +486,7 @@ func (c *replayer) keyPair() (tls.Certificate, error) {
 }
 
 func (c *replayer) connect() (*grpc.ClientConn, *replay.Sender, error) {
-	c.protocol = orDefault(c.protocol, "otlp")
+	c.protocol = cmp.Or(c.protocol, "otlp")
 	if c.protocol == "stef" && c.compression == "gzip" {
 		return nil, nil, usagef("--compression gzip is for --protocol otlp")
 	}
@@ -505,7 +505,7 @@ func (c *replayer) connect() (*grpc.ClientConn, *replay.Sender, error) {
 		return nil, nil, usagef("--endpoint %s: %v", c.endpoint, err)
 	}
 	if c.protocol == "otlp" {
-		compression := orDefault(c.compression, "gzip")
+		compression := cmp.Or(c.compression, "gzip")
 		if compression == "none" {
 			compression = ""
 		}
@@ -533,7 +533,7 @@ func checkEndpoint(endpoint string) error {
 		return completef("--endpoint %s: write HOST:PORT without a scheme: --tls --endpoint %s", endpoint, host)
 	}
 	if !strings.Contains(endpoint, ":") {
-		return completef("--endpoint %s: the port is missing, as in %s:4317", endpoint, orDefault(endpoint, "localhost"))
+		return completef("--endpoint %s: the port is missing, as in %s:4317", endpoint, cmp.Or(endpoint, "localhost"))
 	}
 	_, port, err := net.SplitHostPort(endpoint)
 	if n, e := strconv.Atoi(port); err == nil && e == nil && (n < 1 || n > 65535) {
@@ -544,13 +544,6 @@ func checkEndpoint(endpoint string) error {
 
 // address is HOST:PORT.
 var address = regexp.MustCompile(`^[A-Za-z0-9.-]+:[0-9]+$`)
-
-func orDefault(s, otherwise string) string {
-	if s == "" {
-		return otherwise
-	}
-	return s
-}
 
 // source reads a file each time it is called.
 func (c *replayer) source(name string) replay.Source {

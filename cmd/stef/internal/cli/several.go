@@ -20,10 +20,8 @@ import (
 
 // merged is a conversion of several files of one signal into one file.
 type merged struct {
-	out     *file.Output
-	res     *convert.Result
+	done
 	content []int64 // bytes of each input, uncompressed; 0 if nothing of it was converted
-	plain   bool    // whether the stream is not compressed
 }
 
 // several converts files of one signal into one file.
@@ -48,7 +46,7 @@ func (c *conversion) several(env *Env, o convert.Options, inNames []string, outN
 		if sameItems(res) {
 			compared = ratio(contentOfAll(m), m.out.Written())
 		}
-		m.output(env, compared)
+		m.output(env.Stderr, compared)
 		closing(env.Stderr, res, time.Since(begin))
 	}
 	skippedSignals(env.Stderr, res)
@@ -57,13 +55,6 @@ func (c *conversion) several(env *Env, o convert.Options, inNames []string, outN
 	}
 	warn(env.Stderr, res)
 	return lost(res)
-}
-
-// output prints the size of the output, and the size of the same items as OTLP requests.
-func (m *merged) output(env *Env, more string) {
-	fmt.Fprintf(env.Stderr, "%s: %s, %s, %s%s\n", m.out.Name, m.res.To, parts(m.res.To, m.res.PartsOut), sizeOf(m.out), more)
-	notSplit(env.Stderr, m.res.Large)
-	asRequests(env.Stderr, m.out.Name, m.out.Written(), m.res, m.plain)
 }
 
 // contentOfAll returns how many bytes of the inputs were converted. An input that was converted
@@ -91,7 +82,8 @@ func noItems(names []string) error {
 // merge converts files of one signal into one file. The caller must commit or discard the
 // output.
 func (c *conversion) merge(env *Env, o convert.Options, inNames []string, outName string) (_ *merged, err error) {
-	m := &merged{content: make([]int64, len(inNames)), plain: o.Compression == stef.None && otlpfile.CompressionOf(outName) == otlpfile.None}
+	m := &merged{content: make([]int64, len(inNames))}
+	m.plain = o.Compression == stef.None && otlpfile.CompressionOf(outName) == otlpfile.None
 	if m.out, err = c.create(env, inNames[0], outName); err != nil {
 		return nil, err
 	}
@@ -159,30 +151,19 @@ func (c *conversion) severalBySignal(env *Env, o convert.Options, inNames []stri
 		}
 		all = append(all, m)
 	}
-	written := slices.DeleteFunc(slices.Clone(all), func(m *merged) bool { return m.res.Items+m.res.Skipped == 0 })
-	for _, m := range written { // no output file exists if one of the conversions failed
+	filled := slices.DeleteFunc(slices.Clone(all), func(m *merged) bool { return m.res.Items+m.res.Skipped == 0 })
+	var written []*done
+	for _, m := range filled { // no output file exists if one of the conversions failed
 		if err := m.out.Commit(); err != nil {
 			return err
 		}
+		written = append(written, &m.done)
 	}
 	if !c.quiet && len(written) > 0 {
-		fmt.Fprintf(env.Stderr, "%s, %s bytes\n", figure.Count(len(inNames), "file"), figure.Grouped(contentOfAll(written...)))
-	}
-	size := int64(0)
-	for _, m := range written {
-		if !c.quiet {
-			m.output(env, ", "+items(m.res.Items, m.res.Root.Signal)+ofColumn(m.res))
-		}
-		size += m.out.Written()
+		content := contentOfAll(filled...)
+		summariseAll(env.Stderr, fmt.Sprintf("%s, %s bytes", figure.Count(len(inNames), "file"), figure.Grouped(content)), content, written, time.Since(begin))
 	}
 	told, skipped := notesOnce(all)
-	if !c.quiet && len(written) > 0 {
-		compared := ""
-		if skipped == 0 {
-			compared = ratio(contentOfAll(written...), size)
-		}
-		fmt.Fprintf(env.Stderr, "%s, %s bytes%s in %s\n", figure.Count(len(written), "file"), figure.Grouped(size), compared, figure.Seconds(time.Since(begin)))
-	}
 	warn(env.Stderr, told)
 	if len(written) == 0 {
 		return noItems(inNames)

@@ -110,10 +110,15 @@ func (t *tape) sync() error {
 		return nil
 	}
 	t.dirty = false
-	if err := t.toDisk(); err != nil {
-		return &file.Error{Name: t.name, Err: err}
+	return t.blame(t.toDisk())
+}
+
+// blame adds the name of the file to an error that has no name.
+func (t *tape) blame(err error) error {
+	if err != nil && !errors.As(err, new(*file.Error)) {
+		err = &file.Error{Name: t.name, Err: err}
 	}
-	return nil
+	return err
 }
 
 func (t *tape) toDisk() error {
@@ -145,9 +150,5 @@ func (t *tape) close() error {
 			err = e
 		}
 	}
-	var named *file.Error
-	if err != nil && !errors.As(err, &named) {
-		err = &file.Error{Name: t.name, Err: err}
-	}
-	return err
+	return t.blame(err)
 }
