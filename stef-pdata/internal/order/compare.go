@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"cmp"
 	"math"
+	"slices"
 
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
@@ -153,15 +154,7 @@ func compareEntityRefs(a, b *otelstef.EntityRef) int {
 }
 
 func compareTexts(a, b []string) int {
-	if c := cmp.Compare(len(a), len(b)); c != 0 {
-		return c
-	}
-	for i := range a {
-		if c := cmp.Compare(a[i], b[i]); c != 0 {
-			return c
-		}
-	}
-	return 0
+	return cmp.Or(cmp.Compare(len(a), len(b)), slices.Compare(a, b))
 }
 
 func CompareScopes(a, b *otelstef.Scope) int {

@@ -104,48 +104,35 @@ var theLayout = func() (l layout) {
 	}
 	l.pair, l.key, l.value = chunkOf(pairs.Type().Elem()), key.Offset, value.Offset
 	all := true
-	boxOfField := func(v any, field string, kind reflect.Kind) (b box) {
-		object := sample(v)
-		if f := object.FieldByName(field); f.IsValid() {
-			if b, ok = boxOf(f, kind); ok {
-				return b
+	// boxOfField returns the box of a field of the object in v, and the offset of the field.
+	boxOfField := func(v any, name string, kind reflect.Kind) (b box, offset uintptr) {
+		if t := inside(reflect.TypeOf(v)); t != nil && t.Kind() == reflect.Struct {
+			if f, ok := t.FieldByName(name); ok {
+				if b, ok = boxOf(sample(v).FieldByIndex(f.Index), kind); ok {
+					return b, f.Offset
+				}
 			}
 		}
 		all = false
-		return b
+		return b, 0
 	}
-	l.strings = boxOfField(pcommon.NewValueStr("text"), "Value", reflect.String)
-	l.ints = boxOfField(pcommon.NewValueInt(1), "Value", reflect.Int64)
-	l.doubles = boxOfField(pcommon.NewValueDouble(1), "Value", reflect.Float64)
-	l.bools = boxOfField(pcommon.NewValueBool(true), "Value", reflect.Bool)
+	l.strings, _ = boxOfField(pcommon.NewValueStr("text"), "Value", reflect.String)
+	l.ints, _ = boxOfField(pcommon.NewValueInt(1), "Value", reflect.Int64)
+	l.doubles, _ = boxOfField(pcommon.NewValueDouble(1), "Value", reflect.Float64)
+	l.bools, _ = boxOfField(pcommon.NewValueBool(true), "Value", reflect.Bool)
 	p := pmetric.NewNumberDataPoint()
 	p.SetIntValue(1)
-	if inside(reflect.TypeOf(p)) == nil {
-		return l
-	}
-	l.pointInts = boxOfField(p, "Value", reflect.Int64)
+	l.pointInts, l.number = boxOfField(p, "Value", reflect.Int64)
 	p.SetDoubleValue(1)
-	l.pointDoubles = boxOfField(p, "Value", reflect.Float64)
-	if number, ok := inside(reflect.TypeOf(p)).FieldByName("Value"); ok {
-		l.number = number.Offset
-	}
+	l.pointDoubles, _ = boxOfField(p, "Value", reflect.Float64)
 	x := pmetric.NewExemplar()
 	x.SetIntValue(1)
-	if inside(reflect.TypeOf(x)) == nil {
-		return l
-	}
-	l.exemplarInts = boxOfField(x, "Value", reflect.Int64)
+	l.exemplarInts, l.exemplar = boxOfField(x, "Value", reflect.Int64)
 	x.SetDoubleValue(1)
-	l.exemplarDoubles = boxOfField(x, "Value", reflect.Float64)
-	if value, ok := inside(reflect.TypeOf(x)).FieldByName("Value"); ok {
-		l.exemplar = value.Offset
-	}
+	l.exemplarDoubles, _ = boxOfField(x, "Value", reflect.Float64)
 	metric := pmetric.NewMetric()
-	if inside(reflect.TypeOf(metric)) == nil {
-		return l
-	}
 	data := func() (b box, c chunk) {
-		b = boxOfField(metric, "Data", reflect.Pointer)
+		b, l.data = boxOfField(metric, "Data", reflect.Pointer)
 		if all {
 			c = chunkOf(b.slice.Elem().Field(0).Type.Elem())
 		}
@@ -157,9 +144,6 @@ var theLayout = func() (l layout) {
 	l.sum, l.sums = data()
 	metric.SetEmptyHistogram()
 	l.histogram, l.histograms = data()
-	if at, ok := inside(reflect.TypeOf(metric)).FieldByName("Data"); ok {
-		l.data = at.Offset
-	}
 	l.known, l.shares = all, all
 	for _, change := range changes {
 		l.shares = l.shares && l.keepsBox(change)
