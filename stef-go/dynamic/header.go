@@ -5,7 +5,8 @@ package dynamic
 
 import (
 	"encoding/binary"
-	"sort"
+	"maps"
+	"slices"
 
 	"github.com/otelstef/stef/stef-go/schema"
 )
@@ -212,12 +213,7 @@ func appendVarHeader(dst []byte, w schema.WireSchema, userData map[string]string
 		return nil, fault(ErrLimit, "the header has %d pairs of user data, the limit is %d", len(userData), maxUserData)
 	}
 	dst = binary.AppendUvarint(dst, uint64(len(userData)))
-	var keys []string
-	for key := range userData {
-		keys = append(keys, key)
-	}
-	sort.Strings(keys)
-	for _, key := range keys {
+	for _, key := range slices.Sorted(maps.Keys(userData)) {
 		for _, s := range []string{key, userData[key]} {
 			if len(s) > maxUserDataBytes {
 				return nil, fault(ErrLimit, "a string of user data has %d bytes, the limit is %d", len(s), maxUserDataBytes)

@@ -6,6 +6,7 @@ package dynamic
 import (
 	"bytes"
 	"math"
+	"slices"
 
 	"github.com/otelstef/stef/stef-go/schema"
 )
@@ -180,22 +181,19 @@ func Equal(a, b any) bool {
 		return ok && a.Choice == b.Choice && Equal(a.Value, b.Value)
 	case *Multimap:
 		b, ok := b.(*Multimap)
-		return ok && (a == b || equalPairs(a.Pairs, b.Pairs))
+		return ok && (a == b || slices.EqualFunc(a.Pairs, b.Pairs, equalPairs))
 	case *Array:
 		b, ok := b.(*Array)
-		return ok && (a == b || equalElems(a.Elems, b.Elems))
+		return ok && (a == b || slices.EqualFunc(a.Elems, b.Elems, Equal))
 	}
 	return a == b
 }
 
 func equalStructs(a, b *Struct) bool {
-	if len(a.Fields) != len(b.Fields) || len(a.Present) != len(b.Present) {
+	if len(a.Fields) != len(b.Fields) || !slices.Equal(a.Present, b.Present) {
 		return false
 	}
 	for i := range a.Present {
-		if a.Present[i] != b.Present[i] {
-			return false
-		}
 		if a.Present[i] && !Equal(a.Fields[i], b.Fields[i]) {
 			return false
 		}
@@ -203,26 +201,4 @@ func equalStructs(a, b *Struct) bool {
 	return true
 }
 
-func equalPairs(a, b []Pair) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if !Equal(a[i].Key, b[i].Key) || !Equal(a[i].Value, b[i].Value) {
-			return false
-		}
-	}
-	return true
-}
-
-func equalElems(a, b []any) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if !Equal(a[i], b[i]) {
-			return false
-		}
-	}
-	return true
-}
+func equalPairs(a, b Pair) bool { return Equal(a.Key, b.Key) && Equal(a.Value, b.Value) }

@@ -4,6 +4,7 @@
 package schema
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -242,7 +243,7 @@ func (c *comparison) structs(old, new *Struct) {
 	}
 	c.compared[old.Name] = true
 	if !c.sameDict(old.Dict, new.Dict) {
-		c.report(old.Name, "the dictionary was %s and is %s", dictOrNone(old.Dict), dictOrNone(new.Dict))
+		c.report(old.Name, "the dictionary was %s and is %s", cmp.Or(old.Dict, "none"), cmp.Or(new.Dict, "none"))
 	}
 	successors := fieldSuccessors(old, new)
 	c.removed(old, new, successors)
@@ -436,11 +437,4 @@ func optionality(f *Field) string {
 		return "optional"
 	}
 	return "not optional"
-}
-
-func dictOrNone(dict string) string {
-	if dict == "" {
-		return "none"
-	}
-	return dict
 }

@@ -5,14 +5,9 @@ package compact
 
 import "math"
 
-// Take sets p to the point that fields represent, and updates the state. Words and
-// Floats of p are set only if the kind has them.
-func (s *Points) Take(x *Series, f *Fields, p *Point) (words int, ok bool) {
-	return s.TakeCode(x, f, p, s.TimeCode(f.Time))
-}
-
-// TakeCode is like Take, but receives the result of TimeCode. Call TimeCode once per record,
-// because it changes the state.
+// TakeCode sets p to the point that fields represent, and updates the state. Words and Floats of p
+// are set only if the kind has them. timeCode is the result of TimeCode. Call TimeCode once per
+// record, because it changes the state.
 func (s *Points) TakeCode(x *Series, f *Fields, p *Point, timeCode uint64) (words int, ok bool) {
 	if f.Known && x.points == 2 && IsNear(timeCode) {
 		return s.takeKnown(x, f, p, timeCode)

@@ -100,7 +100,7 @@ func TestShortTakesAreTake(t *testing.T) {
 			}
 
 			plain.fields = sent
-			_, ok := plain.points.Take(&plain.series[k], &plain.fields, &plain.point)
+			_, ok := plain.points.TakeCode(&plain.series[k], &plain.fields, &plain.point, plain.points.TimeCode(plain.fields.Time))
 			require.True(t, ok)
 
 			short.fields = sent

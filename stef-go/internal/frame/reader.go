@@ -61,12 +61,6 @@ func New(limits stef.Limits, dicts ...*config.ZstdDict) *Reader {
 	return r
 }
 
-// NewReader is like New, but also calls Reset with src.
-func NewReader(src io.Reader, limits stef.Limits, dicts ...*config.ZstdDict) (*Reader, error) {
-	r := New(limits, dicts...)
-	return r, r.Reset(src)
-}
-
 // Reset reads the fixed header and the variable header of another stream. It reuses small
 // buffers of the last stream. After an error the reader needs another Reset.
 func (r *Reader) Reset(src io.Reader) error {
