@@ -15,6 +15,8 @@ import (
 	"fmt"
 	"runtime"
 	"time"
+
+	"github.com/otelstef/stef/internal/cputime"
 )
 
 // Op is an operation to measure.
@@ -35,7 +37,7 @@ type Config struct {
 	// least once.
 	Turn time.Duration
 	// Procs is GOMAXPROCS during the measurement. If it is 1, times are CPU times of
-	// the process, unless CPU returns 0. They include the work of the garbage collector
+	// the process, unless cputime.Used returns 0. They include the work of the garbage collector
 	// and of other goroutines for the operation.
 	Procs int
 }
@@ -57,8 +59,8 @@ type Result struct {
 // Interleave measures operations in turns.
 func Interleave(c Config, ops []Op) ([]Result, error) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(max(1, c.Procs)))
-	clock := CPU
-	if begin := time.Now(); c.Procs > 1 || CPU() == 0 {
+	clock := cputime.Used
+	if begin := time.Now(); c.Procs > 1 || cputime.Used() == 0 {
 		clock = func() time.Duration { return time.Since(begin) }
 	}
 	results := make([]Result, len(ops))

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/otelstef/stef/benchmarks/dataset"
-	"github.com/otelstef/stef/benchmarks/measure"
+	"github.com/otelstef/stef/internal/cputime"
 	"github.com/otelstef/stef/internal/otlpfile"
 )
 
@@ -134,7 +134,7 @@ func stream(tb testing.TB, v Variant, signal otlpfile.Signal, warm, fresh []otlp
 func (p *pair) now() Cost {
 	var stats runtime.MemStats
 	runtime.ReadMemStats(&stats)
-	return Cost{CPU: measure.CPU(), Sent: p.network.sent.Load(), Received: p.network.received.Load(), Allocs: stats.Mallocs}
+	return Cost{CPU: cputime.Used(), Sent: p.network.sent.Load(), Received: p.network.received.Load(), Allocs: stats.Mallocs}
 }
 
 // single returns a batch of one item. Its content is in no set.

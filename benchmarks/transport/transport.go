@@ -31,7 +31,7 @@ import (
 	// This import registers gzip for gRPC.
 	_ "google.golang.org/grpc/encoding/gzip"
 
-	"github.com/otelstef/stef/benchmarks/measure"
+	"github.com/otelstef/stef/internal/cputime"
 	"github.com/otelstef/stef/internal/netfault"
 	"github.com/otelstef/stef/internal/otlpfile"
 )
@@ -149,12 +149,12 @@ func (r *run) all(ctx context.Context, batches []otlpfile.Batch) (Result, error)
 	}
 	source := r.source(batches)
 	r.seen.Store(0)
-	up, down, cpu, begin := r.network.Bytes(netfault.Up), r.network.Bytes(netfault.Down), measure.CPU(), time.Now()
+	up, down, cpu, begin := r.network.Bytes(netfault.Up), r.network.Bytes(netfault.Down), cputime.Used(), time.Now()
 	result, err := r.sendAll(ctx, senders, source)
 	if err != nil {
 		return result, err
 	}
-	result.Wall, result.CPU = time.Since(begin), measure.CPU()-cpu
+	result.Wall, result.CPU = time.Since(begin), cputime.Used()-cpu
 	result.Up, result.Down = r.network.Bytes(netfault.Up)-up, r.network.Bytes(netfault.Down)-down
 	result.Checked = r.seen.Load()
 	if result.Checked != int64(result.Items) {

@@ -13,6 +13,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/otelstef/stef/internal/cputime"
 	"github.com/otelstef/stef/internal/freeport"
 	"github.com/otelstef/stef/internal/netfault"
 )
@@ -57,8 +58,7 @@ func (p *pair) bytes() int64 { return p.network.Bytes(netfault.Both) }
 type cost struct {
 	sent, received int64
 	bytes          int64
-	cpu            time.Duration // CPU time of client, agent and backend together
-	hasCPU         bool
+	cpu            time.Duration // CPU time of client, agent and backend together; 0 if it is unavailable
 }
 
 type costs struct{ start, steady cost }
@@ -103,15 +103,14 @@ func (p *pair) measure(ctx context.Context, s kind, r *recording, rounds int) (c
 	runtime.GC()
 	sent := int64(r.items * rounds)
 	bytes, before := p.bytes(), p.counts()[s]
-	cpu, _ := cpuTime()
+	cpu := cputime.Used()
 	if err := r.send(ctx, p.entry, rounds); err != nil {
 		return cost{}, err
 	}
 	for end := time.Now().Add(arrival); p.counts()[s]-before < sent && time.Now().Before(end); {
 		time.Sleep(5 * time.Millisecond)
 	}
-	after, ok := cpuTime()
-	return cost{sent, p.counts()[s] - before, p.bytes() - bytes, after - cpu, ok}, nil
+	return cost{sent, p.counts()[s] - before, p.bytes() - bytes, cputime.Used() - cpu}, nil
 }
 
 // report prints the costs of STEF and of OTLP side by side. It returns an error if items are
@@ -173,7 +172,7 @@ func row(out io.Writer, name string, stef, otlp cost) {
 		verdict = "NOT EQUAL"
 	}
 	cpu := "n/a\tn/a\tn/a"
-	if stef.hasCPU && otlp.cpu > 0 {
+	if otlp.cpu > 0 {
 		cpu = fmt.Sprintf("%v\t%v\t%.2f", stef.cpu.Round(time.Millisecond), otlp.cpu.Round(time.Millisecond), float64(stef.cpu)/float64(otlp.cpu))
 	}
 	fmt.Fprintf(out, "%s\t%d\t%d\t%s\t%d\t%d\t%.2f\t%s\t\n", name, stef.sent, stef.received, verdict,

@@ -82,6 +82,7 @@ internal/enginetest           ->
 internal/enginetest/collector -> *
 internal/stefgen              -> stef-go/schema
 internal/confkeys             ->
+internal/cputime              ->
 internal/fanout               -> collector
 internal/grpcheader           ->
 internal/http1                ->

@@ -3,15 +3,16 @@
 
 //go:build unix
 
-package measure
+// Package cputime measures processor time.
+package cputime
 
 import (
 	"syscall"
 	"time"
 )
 
-// CPU returns the processor time that this process has used so far.
-func CPU() time.Duration {
+// Used returns the processor time that this process has used so far, or 0 if it is unavailable.
+func Used() time.Duration {
 	var usage syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &usage) != nil {
 		return 0
