@@ -11,6 +11,7 @@ import (
 	"cmp"
 	"flag"
 	"log"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -91,12 +92,7 @@ func recoveries(name, command string, faults []row) *report.Table {
 	for _, f := range faults {
 		times[f["fault"]] = append(times[f["fault"]], number(f, "recovered"))
 	}
-	names := make([]string, 0, len(times))
-	for name := range times {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(times)) {
 		all := times[name]
 		slices.Sort(all)
 		t.Add(name, len(all), all[len(all)/2], all[len(all)-1])

@@ -5,6 +5,7 @@ package study
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -93,12 +94,7 @@ func (f *Figures) sweepRule() string {
 		return ""
 	}
 	var parts []string
-	var order []int
-	for n := range sizes {
-		order = append(order, n)
-	}
-	slices.Sort(order)
-	for _, n := range order {
+	for _, n := range slices.Sorted(maps.Keys(sizes)) {
 		parts = append(parts, fmt.Sprintf("%d: %s", n, span(sizes[n], percents)))
 	}
 	return "Batch size changes the ratio (STEF sorted to OTLP, both zstd): " + strings.Join(parts, "; ") + "."
