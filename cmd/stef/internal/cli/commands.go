@@ -18,6 +18,13 @@ func commands() []*command {
 	return []*command{convertCommand, catCommand, statCommand, inspectCommand, repairCommand, recordCommand, replayCommand, completionCommand, versionCommand, helpCommand}
 }
 
+func commandNames() (names []string) {
+	for _, c := range commands() {
+		names = append(names, c.name)
+	}
+	return names
+}
+
 func commandOf(name string) *command {
 	for _, c := range commands() {
 		if c.name == name {
@@ -33,11 +40,7 @@ func didYouMean(name string) string {
 	if name == "diff" || name == "cmp" || name == "compare" {
 		return ": to compare two files, compare the output of 'stef cat --sort-keys FILE | sort' for both"
 	}
-	var names []string
-	for _, c := range commands() {
-		names = append(names, c.name)
-	}
-	near := confkeys.Nearest(names, name)
+	near := confkeys.Nearest(commandNames(), name)
 	if near == "" {
 		return ""
 	}

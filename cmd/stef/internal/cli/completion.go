@@ -90,20 +90,11 @@ func (c *command) completed() []flagInfo {
 func bashCompletion() string {
 	var b strings.Builder
 	b.WriteString("_stef() {\n  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} words=\n" +
-		"  if [ \"$COMP_CWORD\" = 1 ]; then\n    words=\"")
-	for i, c := range commands() {
-		if i > 0 {
-			b.WriteByte(' ')
-		}
-		b.WriteString(c.name)
-	}
-	b.WriteString("\"\n  else\n    case \"${COMP_WORDS[1]} $before\" in\n")
+		"  if [ \"$COMP_CWORD\" = 1 ]; then\n")
+	all := strings.Join(commandNames(), " ")
+	fmt.Fprintf(&b, "    words=\"%s\"\n  else\n    case \"${COMP_WORDS[1]} $before\" in\n", all)
 	fmt.Fprintf(&b, "    \"completion completion\") words=\"%s\" ;;\n", strings.Join(shells, " "))
-	var all []string
-	for _, c := range commands() {
-		all = append(all, c.name)
-	}
-	fmt.Fprintf(&b, "    \"help help\") words=\"%s\" ;;\n", strings.Join(all, " "))
+	fmt.Fprintf(&b, "    \"help help\") words=\"%s\" ;;\n", all)
 	for _, c := range commands() {
 		for _, f := range c.completed() {
 			if f.values != nil {

@@ -44,13 +44,17 @@ var otlpFormats = [...]otlpfile.Format{OTLPParts: otlpfile.Parts, OTLP: otlpfile
 // String returns the name of the format.
 func (f Format) String() string { return formatNames[f] }
 
+// namesOf lists the names of the formats of an input or of an output.
+func namesOf(output bool) string {
+	if output {
+		return writtenNames
+	}
+	return FormatNames
+}
+
 // Formats returns the names of the formats of an input or of an output.
 func Formats(output bool) []string {
-	names := FormatNames
-	if output {
-		names = writtenNames
-	}
-	return strings.Split(strings.Replace(names, " or ", ", ", 1), ", ")
+	return strings.Split(strings.Replace(namesOf(output), " or ", ", ", 1), ", ")
 }
 
 // ParseFormat returns the format with a name, of an input or of an output.
@@ -60,10 +64,7 @@ func ParseFormat(name string, output bool) (Format, error) {
 			return f, nil
 		}
 	}
-	names := FormatNames
-	if output {
-		names = writtenNames
-	}
+	names := namesOf(output)
 	if name == "csv" {
 		return Unknown, fmt.Errorf("must be one of %s; %s", names, viaParquet("x"))
 	}
