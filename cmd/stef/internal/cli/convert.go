@@ -405,22 +405,6 @@ func (d *done) output(w io.Writer, more string) {
 	asRequests(w, name, size, d.res, d.plain)
 }
 
-// summariseAll prints the files of the signals that have items, and their total. from describes the
-// inputs, which have content bytes.
-func summariseAll(w io.Writer, from string, content int64, written []*done, took time.Duration) {
-	fmt.Fprintln(w, from)
-	size, skipped := int64(0), uint64(0)
-	for _, d := range written {
-		d.output(w, ", "+items(d.res.Items, d.res.Root.Signal)+ofColumn(d.res))
-		size, skipped = size+d.out.Written(), skipped+d.res.Skipped
-	}
-	compared := ""
-	if skipped == 0 {
-		compared = ratio(content, size)
-	}
-	fmt.Fprintf(w, "%s, %s bytes%s in %s\n", figure.Count(len(written), "file"), figure.Grouped(size), compared, figure.Seconds(took))
-}
-
 // notSplit says that --frame-items had no effect on large parts of the input.
 func notSplit(w io.Writer, large int) {
 	if large > 0 {

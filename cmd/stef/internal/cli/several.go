@@ -6,6 +6,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"time"
@@ -173,6 +174,22 @@ func (c *conversion) severalBySignal(env *Env, o convert.Options, inNames []stri
 	}
 	told.Skipped = skipped // set after warn, because warn would print it, too
 	return lost(told)
+}
+
+// summariseAll prints the files of the signals that have items, and their total. from describes the
+// inputs, which have content bytes.
+func summariseAll(w io.Writer, from string, content int64, written []*done, took time.Duration) {
+	fmt.Fprintln(w, from)
+	size, skipped := int64(0), uint64(0)
+	for _, d := range written {
+		d.output(w, ", "+items(d.res.Items, d.res.Root.Signal)+ofColumn(d.res))
+		size, skipped = size+d.out.Written(), skipped+d.res.Skipped
+	}
+	compared := ""
+	if skipped == 0 {
+		compared = ratio(content, size)
+	}
+	fmt.Fprintf(w, "%s, %s bytes%s in %s\n", figure.Count(len(written), "file"), figure.Grouped(size), compared, figure.Seconds(took))
 }
 
 // notesOnce moves the notes of all results into one result without repetitions, because each file
