@@ -5,6 +5,7 @@ package pair
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -78,9 +79,7 @@ type pair struct {
 	consume func(otlpfile.Batch)
 	arrived atomic.Int64 // number of items
 
-	traces   consumer.Traces
-	metrics  consumer.Metrics
-	logs     consumer.Logs
+	send     func(otlpfile.Batch) error // returns when the exporter has the acknowledgement of the batch
 	sender   component.Component
 	receiver component.Component
 }
@@ -94,64 +93,35 @@ func startPair(tb testing.TB, v Variant, signal otlpfile.Signal, consume func(ot
 
 	config := stefreceiver.NewFactory().CreateDefaultConfig().(*stefreceiver.Config)
 	config.ServerConfig.NetAddr.Endpoint = address
-	var err error
-	p.receiver, err = p.newReceiver(config)
-	require.NoError(tb, err)
+	require.NoError(tb, p.create(v.exporterConfig(address), config))
 	require.NoError(tb, p.receiver.Start(context.Background(), componenttest.NewNopHost()))
-
-	p.sender, err = p.newExporter(v.exporterConfig(address))
-	require.NoError(tb, err)
 	require.NoError(tb, p.sender.Start(context.Background(), newHost(&p.network)))
 	return p
 }
 
-func (p *pair) newExporter(config *stefexporter.Config) (component.Component, error) {
-	factory := stefexporter.NewFactory()
-	settings := exportertest.NewNopSettings(factory.Type())
+// create creates both ends.
+func (p *pair) create(from *stefexporter.Config, to *stefreceiver.Config) error {
+	ctx, exporters, receivers := context.Background(), stefexporter.NewFactory(), stefreceiver.NewFactory()
+	sending, receiving := exportertest.NewNopSettings(exporters.Type()), receivertest.NewNopSettings(receivers.Type())
 	switch p.signal {
 	case otlpfile.Metrics:
-		x, err := factory.CreateMetrics(context.Background(), settings, config)
-		p.metrics = x
-		return x, err
+		x, err := exporters.CreateMetrics(ctx, sending, from)
+		next, noNext := consumer.NewMetrics(func(_ context.Context, md pmetric.Metrics) error { return p.arrive(otlpfile.MetricsBatch(md)) })
+		r, noReceiver := receivers.CreateMetrics(ctx, receiving, to, next)
+		p.sender, p.receiver, p.send = x, r, func(b otlpfile.Batch) error { return x.ConsumeMetrics(ctx, b.Metrics) }
+		return errors.Join(err, noNext, noReceiver)
 	case otlpfile.Traces:
-		x, err := factory.CreateTraces(context.Background(), settings, config)
-		p.traces = x
-		return x, err
+		x, err := exporters.CreateTraces(ctx, sending, from)
+		next, noNext := consumer.NewTraces(func(_ context.Context, td ptrace.Traces) error { return p.arrive(otlpfile.TracesBatch(td)) })
+		r, noReceiver := receivers.CreateTraces(ctx, receiving, to, next)
+		p.sender, p.receiver, p.send = x, r, func(b otlpfile.Batch) error { return x.ConsumeTraces(ctx, b.Traces) }
+		return errors.Join(err, noNext, noReceiver)
 	default:
-		x, err := factory.CreateLogs(context.Background(), settings, config)
-		p.logs = x
-		return x, err
-	}
-}
-
-func (p *pair) newReceiver(config *stefreceiver.Config) (component.Component, error) {
-	factory := stefreceiver.NewFactory()
-	settings := receivertest.NewNopSettings(factory.Type())
-	switch p.signal {
-	case otlpfile.Metrics:
-		next, err := consumer.NewMetrics(func(_ context.Context, md pmetric.Metrics) error {
-			return p.arrive(otlpfile.MetricsBatch(md))
-		})
-		if err != nil {
-			return nil, err
-		}
-		return factory.CreateMetrics(context.Background(), settings, config, next)
-	case otlpfile.Traces:
-		next, err := consumer.NewTraces(func(_ context.Context, td ptrace.Traces) error {
-			return p.arrive(otlpfile.TracesBatch(td))
-		})
-		if err != nil {
-			return nil, err
-		}
-		return factory.CreateTraces(context.Background(), settings, config, next)
-	default:
-		next, err := consumer.NewLogs(func(_ context.Context, ld plog.Logs) error {
-			return p.arrive(otlpfile.LogsBatch(ld))
-		})
-		if err != nil {
-			return nil, err
-		}
-		return factory.CreateLogs(context.Background(), settings, config, next)
+		x, err := exporters.CreateLogs(ctx, sending, from)
+		next, noNext := consumer.NewLogs(func(_ context.Context, ld plog.Logs) error { return p.arrive(otlpfile.LogsBatch(ld)) })
+		r, noReceiver := receivers.CreateLogs(ctx, receiving, to, next)
+		p.sender, p.receiver, p.send = x, r, func(b otlpfile.Batch) error { return x.ConsumeLogs(ctx, b.Logs) }
+		return errors.Join(err, noNext, noReceiver)
 	}
 }
 
@@ -162,18 +132,6 @@ func (p *pair) arrive(b otlpfile.Batch) error {
 	}
 	p.arrived.Add(int64(b.Items()))
 	return nil
-}
-
-// send returns when the exporter has the acknowledgement of the batch.
-func (p *pair) send(b otlpfile.Batch) error {
-	switch p.signal {
-	case otlpfile.Metrics:
-		return p.metrics.ConsumeMetrics(context.Background(), b.Metrics)
-	case otlpfile.Traces:
-		return p.traces.ConsumeTraces(context.Background(), b.Traces)
-	default:
-		return p.logs.ConsumeLogs(context.Background(), b.Logs)
-	}
 }
 
 // sendAll sends batches with all senders and checks that every item arrives.

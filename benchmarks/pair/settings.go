@@ -12,7 +12,7 @@ import (
 	"github.com/otelstef/stef/exporter/stefexporter"
 	"github.com/otelstef/stef/internal/confkeys"
 	"github.com/otelstef/stef/internal/otlpfile"
-	"github.com/otelstef/stef/internal/signal"
+	"github.com/otelstef/stef/internal/signal/anysignal"
 	"github.com/otelstef/stef/internal/streamconf"
 	"github.com/otelstef/stef/stef-go/schema"
 )
@@ -139,22 +139,18 @@ type used struct {
 func (s settings) of(kind otlpfile.Signal) used {
 	config := stefexporter.NewFactory().CreateDefaultConfig().(*stefexporter.Config).Stef
 	s.apply(&config)
-	u := used{level: config.CompressionLevel}
-	auto := ""
+	d := anysignal.Of(kind)
+	u := used{root: d.RootIn(config.Schema), level: config.CompressionLevel}
+	if u.level == "auto" {
+		u.level = d.AutoLevel(schema.WireOf(u.root)).String()
+	}
 	switch kind {
 	case otlpfile.Metrics:
-		u.root, u.mode = signal.Metrics.RootIn(config.Schema), config.Mode.Metrics
-		auto = signal.Metrics.AutoLevel(schema.WireOf(u.root)).String()
+		u.mode = config.Mode.Metrics
 	case otlpfile.Traces:
-		u.root, u.mode = signal.Traces.RootIn(config.Schema), config.Mode.Traces
-		auto = signal.Traces.AutoLevel(schema.WireOf(u.root)).String()
+		u.mode = config.Mode.Traces
 	default:
-		u.root, u.mode = signal.Logs.RootIn(config.Schema), config.Mode.Logs
-		auto = signal.Logs.AutoLevel(schema.WireOf(u.root)).String()
-		u.templates = config.Templates
-	}
-	if u.level == "auto" {
-		u.level = auto
+		u.mode, u.templates = config.Mode.Logs, config.Templates
 	}
 	return u
 }
