@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/otelstef/stef/internal/otlpfile"
+	"github.com/otelstef/stef/internal/signal/anysignal"
 )
 
 // MaxFrameItems is the maximum of Options.FrameItems. It bounds the memory: the items of
@@ -53,13 +54,8 @@ func (c *combiner) add(b otlpfile.Batch, n int) otlpfile.Batch {
 	// All fields of the message are repeated, so the concatenation of two messages is a
 	// message with the fields of both messages.
 	c.held.OTLP = append(c.held.OTLP, b.OTLP...)
-	switch {
-	case b.Metrics != (otlpfile.Batch{}).Metrics:
-		b.Metrics.ResourceMetrics().MoveAndAppendTo(c.held.Metrics.ResourceMetrics())
-	case b.Traces != (otlpfile.Batch{}).Traces:
-		b.Traces.ResourceSpans().MoveAndAppendTo(c.held.Traces.ResourceSpans())
-	case b.Logs != (otlpfile.Batch{}).Logs:
-		b.Logs.ResourceLogs().MoveAndAppendTo(c.held.Logs.ResourceLogs())
+	if b.HasPdata() {
+		anysignal.Of(b.Signal).MoveTo(b, c.held)
 	}
 	return full
 }
