@@ -4,7 +4,6 @@
 package mapping
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 
@@ -154,12 +153,16 @@ func CheckSpan(s *otelstef.Span) error {
 
 // checkSpanNumbers checks the numbers that have 32 bits in OTLP.
 func checkSpanNumbers(s *otelstef.Span) error {
-	return cmp.Or(
-		Fits32("Span.Flags", s.Flags()),
-		Fits32("Span.DroppedAttributesCount", s.DroppedAttributesCount()),
-		Fits32("Span.DroppedEventsCount", s.DroppedEventsCount()),
-		Fits32("Span.DroppedLinksCount", s.DroppedLinksCount()),
-	)
+	if err := Fits32("Span.Flags", s.Flags()); err != nil {
+		return err
+	}
+	if err := Fits32("Span.DroppedAttributesCount", s.DroppedAttributesCount()); err != nil {
+		return err
+	}
+	if err := Fits32("Span.DroppedEventsCount", s.DroppedEventsCount()); err != nil {
+		return err
+	}
+	return Fits32("Span.DroppedLinksCount", s.DroppedLinksCount())
 }
 
 func checkLink(l *otelstef.Link) error {
