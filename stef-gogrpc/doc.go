@@ -37,8 +37,8 @@
 // with the session, which sends it on the next stream. Most programs that send should use
 // a Session. A Session needs a BatchWriter, which turns batches of the program into
 // records. The following BatchWriter serves a Session[[]string] of log lines;
-// ExampleSession has the rest of a program. An error of Write contains the number of the record in
-// the stream. WriteBatch adds the number of the item in the batch:
+// ExampleSession has the rest of a program. If Write fails, its error contains the number of the
+// record in the stream, and this WriteBatch adds the number of the item in the batch:
 //
 //	type lines struct{ *otelstef.LogsWriter } // has Flush and BufferedBytes
 //
@@ -67,8 +67,9 @@
 // A Server has one Handler per root. It passes each stream to the handler as an
 // io.Reader with methods to acknowledge and reject records.
 //
-// These files in stef-gogrpc have programs, which go doc does not print. They call functions of each
-// other, such as limited in server_example_test.go and serveExample in example_test.go:
+// The following files in stef-gogrpc have example programs, which go doc does not print. Some
+// programs call functions of the other files, such as limited in server_example_test.go and
+// serveExample in example_test.go:
 //
 //	session_example_test.go         sends with a Session
 //	server_example_test.go          receives records and stores them
@@ -82,12 +83,11 @@
 // of the caller's grpc.ClientConn and grpc.Server. Check tokens in a grpc.StreamInterceptor:
 // clients then learn that the server refuses them before a stream opens. A server for the
 // exporters of Collectors needs a grpc.KeepaliveEnforcementPolicy with a MinTime of at most
-// 30 s: by default, gRPC closes the connection of an idle stream after three of their
-// keepalives. STEF has its own compression
-// (stef.WithCompression). A Server refuses streams whose messages gRPC compresses,
-// because gRPC decompresses a message before any limit can count it. For trusted clients,
-// WithCompressedMessages allows such streams. A gRPC server for unknown clients should
-// have a ReceiveLimit, which bounds the memory of messages that clients begin and do not
+// 30 s: by default, gRPC closes the connection of an idle stream after three keepalives of an
+// exporter. STEF has its own compression (stef.WithCompression). A Server refuses streams whose
+// messages gRPC compresses, because gRPC decompresses a message before any limit can count it. For
+// trusted clients, WithCompressedMessages allows such streams. A gRPC server for unknown clients
+// should have a ReceiveLimit, which bounds the memory of messages that clients begin and do not
 // finish.
 //
 // # The compact form
@@ -104,21 +104,20 @@
 // # Guarantees
 //
 // Delivery is at least once. An acknowledgement means that the server's handler accepted
-// the record or reported it bad: Stream.Rejected and WithOnResponse list the bad records.
-// If a stream ends early, it is unknown whether the unacknowledged records arrived.
-// The sender should send them again, except the bad records. Records that had arrived
-// then arrive twice. Error.Retryable reports whether a retry may succeed. A server cannot
-// recognize records that are sent again: they arrive on another stream, with other ids.
-// So if duplicates matter, the storage needs a key from the data, and must overwrite the entry
-// that has the same key. For a span, use its trace id and span id; for a point, its series and
-// timestamp. Log records have no such key.
+// the record or reported it as bad: Stream.Rejected and WithOnResponse list the bad records. If a
+// stream ends early, it is unknown whether the unacknowledged records arrived. The sender should
+// send them again, except the bad records. Records that had arrived then arrive twice.
+// Error.Retryable reports whether a retry may succeed. A server cannot recognize records that are
+// sent again: they arrive on another stream, with other ids. So if duplicates matter, the storage
+// needs a key from the data, and must overwrite the entry that has the same key. For a span, use
+// its trace id and span id; for a point, its series and timestamp. Log records have no such key.
 //
 // A frame over WithMaxChunkBytes, or over Limits.FrameBytes of the server's reader, ends the
-// stream with KindLimit, and the handler gets none of its records. Nothing splits frames or
+// stream with KindLimit, and the handler gets no record of the frame. Neither end splits frames or
 // batches. A Session returns the first batch of the frame as permanently failed, although the
-// record that is too large may be in a later batch of the frame. The other batches are
-// retryable. Each later frame with the large record fails, too, until the batch with this record
-// is the first batch of a frame. Then this batch is lost, including its good records.
+// record that is too large may be in a later batch of the frame. The other batches are retryable.
+// Each later frame with the large record fails, too, until the batch with this record is the first
+// batch of a frame. Then this batch is lost, including its good records.
 //
 // # Ownership
 //
@@ -156,8 +155,7 @@
 //	context errors    wrapped by the error of a wait that a context ended
 //
 // Errors about options and configurations, and errors of Handle, are plain errors:
-// they are mistakes in the program. Error.Retryable implements the retry table of
-// OTLP. The exporter uses Error.Retryable, too.
+// they are mistakes in the program. Error.Retryable implements the retry table of OTLP.
 //
 // The text of an error of Open names the target of the connection and ends with the
 // text of gRPC, which shows the mistake:

@@ -46,8 +46,8 @@ const (
 	// KindCanceled means that this end ended the stream, by Close or by a context.
 	KindCanceled
 	// KindClosed is a stream that was ended gracefully: by the server, which does this from
-	// time to time, or by CloseSend. If a server refuses to open a stream because it is about to
-	// end, this is also KindClosed. The text says whether everything was acknowledged.
+	// time to time, or by CloseSend. If a server that shuts down refuses to open a stream, the
+	// error is also of KindClosed. The text says whether everything was acknowledged.
 	KindClosed
 	// KindAuth is missing or bad credentials.
 	KindAuth
@@ -199,8 +199,8 @@ func FromStatus(err error) *Error {
 
 // returned returns the error of a function of the caller, or nil if the error is empty: a nil
 // *Error, such as the result of FromStatus(nil), a nil *BatchError, or an empty list of errors,
-// such as nil stefpdata.ItemErrors. A list with errors can have 0 items, because the items of a
-// damaged container cannot be counted. So the length of the list decides.
+// such as nil stefpdata.ItemErrors. returned checks the length of the list, not its method Items:
+// Items does not count the items of a damaged container, so it can return 0 for a list with errors.
 func returned(err error) error {
 	switch e := err.(type) {
 	case nil:
@@ -260,15 +260,16 @@ func goneAway(e *Error) bool {
 }
 
 // cutShort reports whether the stream ended without a status of the server: a proxy or the server
-// reset it, or ended it within its data. gRPC of this end then makes a status, whose codes are
-// permanent errors for other causes. PERMISSION_DENIED stays permanent: the peer resets a stream
-// with this code because the connection is not secure enough.
+// reset it, or ended it within its data. gRPC at this end then creates a status. When a server
+// sends a status with the same code, the error is permanent, but a stream that was cut may be
+// retried. Only PERMISSION_DENIED stays permanent: the peer resets a stream with this code because
+// the connection is not secure enough.
 func cutShort(e *Error) bool {
 	text := e.Err.Error()
 	switch e.Code {
 	case codes.Internal:
 		return strings.Contains(text, "RST_STREAM") || strings.HasSuffix(text, "server closed the stream without sending trailers") ||
-			text == "unexpected EOF" || strings.HasSuffix(text, " desc = unexpected EOF") // the second if another error wraps the status
+			text == "unexpected EOF" || strings.HasSuffix(text, " desc = unexpected EOF") // HasSuffix is for an error that wraps the status
 	case codes.Unknown, codes.ResourceExhausted:
 		return strings.Contains(text, "stream terminated by RST_STREAM")
 	}

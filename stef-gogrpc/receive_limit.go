@@ -35,7 +35,7 @@ type ReceiveLimit struct {
 	held  atomic.Int64
 
 	mu          sync.Mutex
-	connections map[*limitedConn]struct{} // that have held bytes of an incomplete message
+	connections map[*limitedConn]struct{} // the connections that have held bytes of an incomplete message
 }
 
 // NewReceiveLimit returns a limit of a number of bytes, which should be several times the
@@ -179,7 +179,7 @@ func (c *limitedConn) Write(p []byte) (int, error) {
 }
 
 // goAway reads GOAWAY frames, in which a server names the last stream that it accepts.
-// gRPC ignores later streams and their data. It never ends such streams.
+// gRPC ignores later streams and their data, and never ends these streams.
 type goAway struct {
 	last   uint32
 	prefix [4]byte
@@ -284,7 +284,7 @@ func (c *limitedConn) hold(bytes int64) {
 // (gRPC over HTTP/2, "Length-Prefixed-Message").
 type messageBytes struct {
 	prefix [5]byte
-	have   int   // bytes of the prefix
+	have   int   // bytes of the prefix that were read
 	left   int64 // bytes of the message that are still expected
 	held   int64
 	plain  bool // clear the compressed flag
@@ -342,7 +342,7 @@ const (
 type http2Frames struct {
 	preface int // bytes of the preface that are still expected
 	head    [9]byte
-	have    int // bytes of the head
+	have    int // bytes of the head that were read
 
 	kind, flags byte
 	stream      uint32

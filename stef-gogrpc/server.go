@@ -250,8 +250,8 @@ func (s *Server) count() int {
 }
 
 // evict considers the streams that have waited for a second for the rest of a chunk, or for
-// the budget. Among these, it ends the stream with most bytes of an unfinished chunk. It is
-// called while such bytes block other streams.
+// the budget. Among these, it ends the stream with the most bytes of an unfinished chunk. It is
+// called while the bytes of unfinished chunks block other streams.
 func (s *Server) evict() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

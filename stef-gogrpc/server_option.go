@@ -86,9 +86,9 @@ func WithMaxStreams(n int) ServerOption {
 // WithMaxBufferedBytes bounds, over all streams, the received bytes that handlers have not
 // yet read, and the bytes of unfinished chunks. If there is no room, streams wait until
 // handlers have read other data, and flow control makes their clients wait. Waiting
-// messages are kept in addition to the bound. When they also exceed this number of bytes,
-// further messages end their stream with RESOURCE_EXHAUSTED and a retry delay. A chunk
-// larger than the bound ends its stream with RESOURCE_EXHAUSTED and no delay, like a chunk
+// messages are kept in addition to the bound. When the waiting messages alone exceed the same
+// number of bytes, further messages end their stream with RESOURCE_EXHAUSTED and a retry delay. A
+// chunk larger than the bound ends its stream with RESOURCE_EXHAUSTED and no delay, like a chunk
 // larger than WithMaxChunkBytes.
 //
 // If unfinished chunks fill the room, the server ends one stream, also with

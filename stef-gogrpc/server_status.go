@@ -191,11 +191,11 @@ const (
 // status returns the status of the stream after its handler returned err. told
 // reports whether all acknowledgements could be sent to the client.
 func (s *ServerStream) status(err error, told bool) error {
-	// A stopped reader can report a truncated stream: if the server stops it between the two
-	// headers, or StopReading stops it within a chunk. The client did nothing wrong, so ignore
-	// this error. After StopReading, ignore io.ErrUnexpectedEOF only if a reader returned it. The
-	// io.ErrUnexpectedEOF of a database, for example, can be the reason why the handler called
-	// StopReading.
+	// A stopped reader can report a truncated stream: if the server stops it between the fixed
+	// header and the var header, or StopReading stops it within a chunk. The client did nothing
+	// wrong, so ignore this error. After StopReading, ignore io.ErrUnexpectedEOF only if a reader
+	// returned it. The io.ErrUnexpectedEOF of a database, for example, can be the reason why the
+	// handler called StopReading.
 	stopped := s.stopped != stopNone && errors.Is(err, io.ErrUnexpectedEOF) &&
 		(s.stopped != stopHalted || errors.Is(err, stef.ErrCorrupt))
 	if err == io.EOF && s.readErr == io.EOF {

@@ -41,12 +41,13 @@ type SessionConfig struct {
 	// negative value, a frame ends as soon as no batch waits to be encoded. Set FlushInterval to at
 	// most half of AckTimeout and of the time that callers give to Send: both include this wait.
 	FlushInterval time.Duration
-	// FlushBytes is the number of buffered bytes that ends the wait. The default is 1 MiB.
-	// With a negative value, only FlushInterval and the frame size of the writer end the wait.
+	// FlushBytes is the number of buffered bytes at which a frame ends before FlushInterval is
+	// over. The default is 1 MiB. With a negative value, only FlushInterval and the frame size of
+	// the writer end frames.
 	FlushBytes int
-	// EarlyFrames is the number of frames that are sent without waiting after a pause. A pause
-	// is four times FlushInterval without a batch. If batches are rare, waiting only delays them.
-	// A frame still waits while earlier batches of its stream are unanswered, so that the
+	// EarlyFrames is how many frames after a pause are sent without waiting for FlushInterval. A
+	// pause is four times FlushInterval without a batch. If batches are rare, waiting only delays
+	// them. A frame still waits while earlier batches of its stream are unanswered, so that the
 	// batches of a burst share a frame. Once a frame holds several batches, every further frame
 	// before the next pause waits. The default is 4. With a negative value, all frames wait.
 	EarlyFrames int
@@ -84,8 +85,8 @@ type SessionConfig struct {
 	// IdleTimeout is how long a stream may be idle. If nothing was sent for this time, the
 	// session ends the stream gracefully. This releases its dictionaries and the state of its
 	// compression at both ends. The next batch opens a new stream. The default is 2 minutes:
-	// metrics that are sent once a minute share a stream. If the server ends a stream with OK that
-	// was idle for 5 s or was never used, the next batch opens the new stream, too. With a negative
+	// metrics that are sent once a minute share a stream. The session also waits for the next batch
+	// if the server ends a stream with OK that was idle for 5 s or was never used. With a negative
 	// value, streams stay open, and the session immediately replaces a stream that the server ends.
 	IdleTimeout time.Duration
 
@@ -194,10 +195,9 @@ func (c *SessionConfig) random() float64 {
 }
 
 // lifetime returns how long a stream lives, or 0 if there is no limit: MaxLifetime, minus jitter.
-// regular says that the stream replaces a live stream. Streams that replace none are often opened at
-// the same time: at the start, or after their destination was lost. Then the stream of slot n (see
-// opener) has only (n+1)/Streams of this lifetime, so that the streams are not replaced at the same
-// time.
+// regular says that the stream replaces a live stream. Other streams are often opened at the same
+// time: at the start, or after their destination was lost. Then the stream of slot n (see opener)
+// has only (n+1)/Streams of this lifetime, so that the streams are not replaced at the same time.
 func (c *SessionConfig) lifetime(slot int, regular bool) time.Duration {
 	if c.MaxLifetime < 0 {
 		return 0

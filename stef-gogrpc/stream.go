@@ -21,8 +21,8 @@ import (
 	"github.com/otelstef/stef/stef-gogrpc/stefpb"
 )
 
-// maxChunks bounds the number of unacknowledged chunks, because many tiny chunks
-// need more memory than their bytes.
+// maxChunks bounds the number of unacknowledged chunks: the ledger entry of a tiny chunk needs more
+// memory than the bytes that WithMaxUnackedBytes counts.
 const maxChunks = 1 << 16
 
 // Stream is one stream of records to a server. It is the destination of a STEF
@@ -50,7 +50,8 @@ type Stream struct {
 	sending chan struct{}
 	message stefpb.STEFClientMessage
 	// busy is locked while gRPC sends a chunk. The receiving goroutine locks it before it ends the
-	// stream, so that the ledger is final: a chunk of which nothing was sent does not count.
+	// stream. So if no part of a chunk was sent, send has already removed the chunk from the ledger
+	// when the stream ends.
 	busy sync.Mutex
 
 	mu         sync.Mutex
@@ -127,9 +128,9 @@ func (s *Stream) Write(chunk []byte) (int, error) {
 }
 
 // WriteRecords sends a chunk. last is the id of the last record in the chunk, or 0
-// for the headers of a stream. It waits while the bounds of WithMaxUnackedBytes
-// are reached, and while gRPC's flow control blocks it. The wait ends when the stream ends or
-// when Close is called. CloseSend ends the wait only before the chunk is started.
+// for the headers of a stream. WriteRecords waits while the bounds of WithMaxUnackedBytes are
+// reached, and while gRPC's flow control blocks it. The wait ends when the stream ends or when
+// Close is called. CloseSend ends the wait only before the chunk is started.
 //
 // After an error the stream cannot be used any more. WriteRecords then returns the
 // error of Err, if Err is not nil.
@@ -164,8 +165,7 @@ func (s *Stream) write(ctx context.Context, chunk []byte, count func(*ledger.Sen
 		err = fmt.Errorf("stefgrpc: chunk not sent: %w", ctx.Err())
 	}
 	if err == nil {
-		// Count before the first byte is sent, because the answer may arrive at
-		// any time.
+		// Count the chunk before its first byte is sent, because the answer may arrive at any time.
 		err = count(&s.ledger)
 	}
 	s.mu.Unlock()
@@ -187,8 +187,9 @@ func (s *Stream) write(ctx context.Context, chunk []byte, count func(*ledger.Sen
 }
 
 // send sends a chunk that was counted in the ledger. before is the id of the last record of the earlier
-// chunks. If the server has ended the stream before gRPC takes the first message, the server has not
-// read a part of the chunk, and did not end the stream because of it.
+// chunks. If the server has ended the stream before gRPC takes the first message of the chunk, send
+// removes the chunk from the ledger: the server has read no part of it, so the chunk cannot be the
+// cause of the end.
 func (s *Stream) send(chunk []byte, before uint64) (n int, err error) {
 	s.busy.Lock()
 	defer s.busy.Unlock()
@@ -203,8 +204,8 @@ func (s *Stream) send(chunk []byte, before uint64) (n int, err error) {
 	return n, err
 }
 
-// watch ends the stream if ctx ends before the returned function is called. That
-// function reports whether this happened.
+// watch ends the stream if ctx ends before the returned function is called. The returned function
+// reports whether watch has ended the stream.
 func (s *Stream) watch(ctx context.Context) (sent func() (given bool)) {
 	if ctx.Done() == nil {
 		return func() bool { return false }
@@ -300,7 +301,7 @@ func (s *Stream) wakeWriters() {
 }
 
 // Acked returns the id up to which all records are acknowledged: accepted by the
-// server, or reported bad.
+// server, or reported as bad.
 func (s *Stream) Acked() uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -324,8 +325,8 @@ func (s *Stream) Unacked() (bytes int64, records uint64) {
 }
 
 // Rejected returns the ids that the server reported as bad, in ascending order. These
-// records must not be sent again. The ids include ids that the server had acknowledged
-// before. If there are more than 65,536 ranges, the first ranges are dropped;
+// records must not be sent again. The ids include ids that the server acknowledged first and
+// reported as bad later. If there are more than 65,536 ranges, the first ranges are dropped;
 // WithOnResponse receives all ranges.
 func (s *Stream) Rejected() []IDRange {
 	s.mu.Lock()
@@ -333,10 +334,10 @@ func (s *Stream) Rejected() []IDRange {
 	return slices.Clone(s.ledger.Rejected())
 }
 
-// AwaitAck waits until a record is acknowledged: accepted or reported bad. Use Rejected to
+// AwaitAck waits until a record is acknowledged: accepted or reported as bad. Use Rejected to
 // distinguish these cases. The record need not be sent yet. If the stream ends first, AwaitAck
-// returns the error of Err or, if the stream ended gracefully, an error of KindClosed. If ctx
-// ends, the error wraps the error of ctx.
+// returns the error of Err or, if the stream ended gracefully, an error of KindClosed. If ctx ends,
+// the error wraps the error of ctx.
 func (s *Stream) AwaitAck(ctx context.Context, id uint64) error {
 	s.mu.Lock()
 	if id <= s.ledger.Acked() {

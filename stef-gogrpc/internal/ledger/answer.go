@@ -11,7 +11,7 @@ import (
 
 // Answer contains what the server has reported about a range of records.
 type Answer struct {
-	Acknowledged uint64         // number of records, from the first on without a gap, that are acknowledged or bad
+	Acknowledged uint64         // number of records at the start of the range that are acknowledged or bad
 	Rejected     []wire.IDRange // positions in the range, counted from 1
 	Bad          uint64         // number of records in Rejected
 	Whole        bool           // every record is answered
@@ -30,8 +30,8 @@ func (l *Sender) Settle(first, last uint64) Answer {
 	return a
 }
 
-// Through returns the last id up to which every record is answered: either acknowledged or
-// reported bad.
+// Through returns the last id up to which every record is answered: either acknowledged or reported
+// as bad.
 func (l *Sender) Through() uint64 {
 	through := l.acked
 	for _, r := range l.rejected[l.rejected.Above(through):] {

@@ -14,9 +14,9 @@ import (
 // still needs are kept even beyond the bound.
 const maxRejected = 1 << 16
 
-// Sender tracks the records of a sender: which records were sent, and which of them the
-// server acknowledged or reported bad. The number of unacknowledged chunks and maxRejected
-// bound its size, even if the server is hostile.
+// Sender tracks the records of a sender: which records were sent, and which of them the server
+// acknowledged or reported as bad. The number of unacknowledged chunks and maxRejected bound its
+// size, even if the server is hostile.
 type Sender struct {
 	// The chunks from index head on are sent and not acknowledged, in order.
 	chunks []sentChunk
@@ -108,7 +108,7 @@ func (l *Sender) Receive(r wire.Response) (news News, ok bool, err error) {
 // reject adds ids to the bad ids and returns only the new bad ids, so that each record
 // counts once. It ignores ids that were not sent.
 //
-// The ledger must distinguish two behaviours of the published receiver:
+// The ledger must distinguish two behaviours of the receiver of the reference implementation:
 //   - It begins a range one record too low, at the last record it acknowledged. So if a
 //     range ends above the acknowledged id, only its ids above the acknowledged id count.
 //   - It acknowledges records and reports them as bad later. So if a range ends at or
@@ -138,8 +138,8 @@ func (l *Sender) reject(ranges []wire.IDRange) wire.Ranges {
 	return news
 }
 
-// truncateRejected drops the first ranges of bad ids until maxRejected remain. It drops nothing if
-// these are fewer than n ranges, and no ranges that Answer still needs.
+// truncateRejected drops the first ranges of bad ids until maxRejected remain. It keeps the ranges
+// that Answer still needs. If it could drop only fewer than n ranges, it drops nothing.
 func (l *Sender) truncateRejected(n int) {
 	over := len(l.rejected) - maxRejected
 	if l.held {

@@ -190,8 +190,8 @@ func (m *Machine) Ended(s *Stream, end Over, now time.Time, out *Decisions) {
 		// assumes that the server refused the first unanswered batch. If a server refuses a
 		// whole frame or message, a later batch may be the bad batch. The callers send the later
 		// batches again, until the bad batch is the first unanswered batch of its stream. No batch
-		// is blamed if the first unanswered record was not sent, even if other records of its batch were
-		// sent, or if this record is of a batch that could not be encoded.
+		// is blamed in two cases: the first unanswered record was not sent (other records of its
+		// batch may have been sent), or this record belongs to a batch that could not be encoded.
 		s.blamed = h
 	}
 	if drained && s.reason != CloseAckTimeout && (cause.Class == Unavailable || cause.Class == AckTimeout || cause.Class == Canceled) {

@@ -14,7 +14,7 @@ type arrivals struct {
 	gap       time.Duration // mean time between batches
 	gaps      int           // number of gaps in the mean, at most gapWeight; 0: the mean is unknown
 	late      bool          // a gap was longer than quiet, so a frame may have ended too early
-	reply     time.Duration // from the last answer to the first batch after it
+	reply     time.Duration // time from the last answer to the first batch after it
 	prompt    bool          // reply is a small part of the gap
 }
 
