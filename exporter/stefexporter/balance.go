@@ -173,7 +173,7 @@ func (b *balancer[B]) set(ctx context.Context, addresses []string) error {
 // that the certificate is valid for the name, or for tls::server_name_override if that is set.
 func (b *balancer[B]) connect(ctx context.Context, address string) (*backend[B], error) {
 	config := *b.exporter.config
-	named := config.ClientConfig.TLS.ServerName != "" && !config.withoutTLS() // gRPC accepts no second name
+	named := config.ClientConfig.TLS.ServerName != "" && !config.withoutTLS() // gRPC refuses an authority that differs from this name
 	if len(config.Endpoints) == 0 && config.ClientConfig.Authority == "" && !named {
 		config.ClientConfig.Authority = strings.TrimPrefix(config.ClientConfig.Endpoint, "dns:///")
 	}

@@ -164,7 +164,7 @@ func validateHostPort(endpoint string) error {
 		return nil
 	}
 	if rest, ok := strings.CutPrefix(endpoint, "dns:"); ok && !strings.HasPrefix(rest, "//") && rest != "" {
-		if _, _, err := net.SplitHostPort(rest); err == nil { // the Collector knows only the long form
+		if _, _, err := net.SplitHostPort(rest); err == nil { // the Collector accepts only dns:///
 			return fmt.Errorf("endpoint is %q: write dns:///%s, with three slashes", endpoint, rest)
 		}
 	}
@@ -318,8 +318,9 @@ func (c *Config) validateCompression() error {
 	return nil
 }
 
-// validateHeaders rejects headers that gRPC reserves, and values that it cannot send. With the header
-// connection, peers refuse every stream and request. checkHeaderNames checks the characters of names.
+// validateHeaders rejects headers that gRPC reserves, and values that it cannot send. If a header
+// has the name connection, peers refuse every stream and request. checkHeaderNames checks the
+// characters of names.
 func (c *Config) validateHeaders() error {
 	var errs []error
 	for name, value := range c.ClientConfig.Headers.Iter {
@@ -333,8 +334,8 @@ func (c *Config) validateHeaders() error {
 }
 
 // checkHeaderNames rejects names that gRPC cannot send: every stream and request would fail. The factory
-// calls it, and not Validate, because a sample configuration of the Collector's exporter of the same name
-// has such a header, and must load.
+// calls it, and not Validate, because this exporter must load a sample configuration of the stef
+// exporter in the Collector's contrib repository, which has such a header.
 func (c *Config) checkHeaderNames() error {
 	var errs []error
 	for name, value := range c.ClientConfig.Headers.Iter {

@@ -19,8 +19,8 @@ type drainTime struct {
 	refs int // signals that are started and not shut down
 }
 
-// reservedShare divides the total time: one such part is reserved for each other signal
-// that still runs. So a signal whose peer does not answer cannot use up the time.
+// reservedShare is a divisor: for each other signal that still runs, the total time divided by
+// reservedShare is reserved. So a signal whose peer does not answer cannot use up the time.
 const reservedShare = 10
 
 var drainTimes = struct {

@@ -46,7 +46,7 @@ type estimate[B any] struct {
 
 	mu        sync.Mutex // guards everything below
 	budget    time.Duration
-	since     time.Time     // when budget was updated
+	since     time.Time     // when budget was last updated
 	measuring int           // measurements that have begun and not ended
 	classes   [32]sizeClass // indexed by the bit length of the number of items
 	seen      float64       // sum over all classes

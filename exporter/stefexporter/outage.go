@@ -10,7 +10,7 @@ import (
 )
 
 // outage limits the log lines about failing attempts to resolve the backends: an attempt follows every
-// resolve_interval, and a DNS server may be away for hours.
+// resolve_interval, and a DNS server may be unavailable for hours.
 type outage struct {
 	lasts  bool      // the last attempt failed
 	logged bool      // a warning about this outage was logged
@@ -20,8 +20,8 @@ type outage struct {
 // outagePause is the minimum time between the warnings of two outages.
 const outagePause = time.Minute
 
-// begin notes a failed attempt. It logs the first one of an outage, and repeats the warning after
-// repeatPeriod.
+// begin notes a failed attempt. It logs a warning for the first failed attempt of an outage, and
+// repeats it after repeatPeriod.
 func (o *outage) begin(logger *zap.Logger, text string, err error) {
 	if !o.lasts {
 		o.lasts, o.logged = true, false

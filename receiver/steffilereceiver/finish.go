@@ -136,8 +136,8 @@ func (f *follower[T]) dispose(c candidate, p *place) {
 }
 
 // outOfPlace returns an error if move_to is another path of a folder that include matches, for example
-// because of a symbolic link. A move within the folder would remove the file: both names would be
-// names of the same file, as after an interrupted move.
+// because of a symbolic link. In such a folder, both names belong to the same file. rename would
+// treat this as an interrupted move and remove the old name: the file would be lost.
 func (c *Config) outOfPlace(folder string) error {
 	to, err := os.Stat(c.MoveTo)
 	if err != nil {

@@ -61,7 +61,7 @@ type place struct {
 // closed describes a file that was read to its end, and then closed to make room for others.
 type closed struct {
 	file     fs.FileInfo // identifies the file
-	size     int64       // when it was read
+	size     int64       // size when the file was read
 	modified time.Time
 }
 
@@ -185,7 +185,7 @@ func (p *places) rename(one *place, key string) {
 	p.unindex(one)
 	one.Key, one.kept = key, false
 	if one.group == nil {
-		p.add(one) // again, if it was removed: an open file may have been away for longer than forgetAfter
+		p.add(one) // again, if it was removed: an open file may have been missing for longer than forgetAfter
 		return
 	}
 	p.of[key] = one

@@ -21,7 +21,7 @@ import (
 type places struct {
 	client storage.Client
 	of     map[string]*place
-	loose  map[*place]bool // the places without a group: of files being read, and of files that finished lately
+	loose  map[*place]bool // the places without a group: of files being read, and of files that finished recently
 	groups []*group
 
 	// begin has the places by the first bytes of their files, and samples the number of places by Sample.
@@ -45,9 +45,9 @@ type group struct {
 
 const (
 	keyReading  = "reading"
-	keyFinished = "finished" // of the first group; a number follows in the keys of the others
-	// groupPlaces is the number of places in a full group. As many finished places without a group are
-	// saved, at most, with each batch of a file that is being read.
+	keyFinished = "finished" // the key of the first group; the keys of the other groups end with a number
+	// groupPlaces is the number of places in a full group. At most this number of finished places
+	// without a group are saved with each batch of a file that is being read.
 	groupPlaces = 32
 )
 

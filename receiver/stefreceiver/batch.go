@@ -29,7 +29,7 @@ var errEnding = errors.New("the stream ends because an earlier batch was refused
 func (s *stream[T]) dispatch(b batch[T]) {
 	begin := time.Now()
 	select {
-	case s.slots <- struct{}{}: // even if the stream is ending: the cause may be its memory after this batch
+	case s.slots <- struct{}{}: // also if the stream is ending: the memory that it holds after this batch may be the only reason
 	default:
 		select {
 		case s.slots <- struct{}{}:

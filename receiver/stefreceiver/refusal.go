@@ -133,8 +133,8 @@ func undecodable(err error) *status.Status {
 
 // badRequest refuses a request that exceeds a limit or cannot be decoded.
 type badRequest struct {
-	error         // of the status
-	reason string // of the metric
+	error         // the status as an error
+	reason string // value of the attribute reason of the metric
 }
 
 // GRPCStatus returns the status of the answer.

@@ -35,7 +35,7 @@ type shared struct {
 	closed   limitedLog
 	otlpOff  limitedLog
 
-	handshakes [len(handshakeHints) + 1]limitedLog // by cause
+	handshakes [len(handshakeHints) + 1]limitedLog // logs failed handshakes, by cause
 	tlsClients limitedLog                          // logs clients that use TLS if the receiver does not
 	http1      limitedLog                          // logs clients that use HTTP/1.1
 
