@@ -90,8 +90,8 @@ type lostRefs struct {
 	items    int // number of items of the resource
 }
 
-// countRefs counts the lost entity references of all resources with at least one written item. In the mode Sorted,
-// the last items of the batch decide which resources these are.
+// countRefs counts the lost entity references of all resources with at least one written item. Call
+// it at the end of the batch: until then, further items of a resource can be omitted.
 func (e *encoder) countRefs() {
 	if len(e.lostRefs) == 0 {
 		return

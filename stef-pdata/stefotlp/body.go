@@ -181,7 +181,7 @@ func nests(b []byte) bool {
 		return false
 	}
 	first := b[value+2]
-	if b[value+1] >= 0x80 { // a length of two bytes or more; if it has more than two, first is no tag
+	if b[value+1] >= 0x80 { // the length has two bytes; longer lengths are not recognized
 		first = b[min(value+3, len(b)-1)]
 	}
 	return first == tagKVList || first == tagArray

@@ -68,8 +68,8 @@ const (
 	ofMetric
 )
 
-// postpone subtracts the unknown fields that were counted since the count was before. countContainers
-// counts them when an item of this container is written.
+// postpone subtracts the unknown fields that were counted since the count had the value before.
+// countContainers counts them when an item of this container is written.
 func (e *encoder) postpone(container int, before uint64) {
 	clear(e.postponed[container:])
 	e.postponed[container] = e.unknown - before

@@ -48,8 +48,8 @@ type freshPair struct {
 
 func (p *parser) text(x extent) string { return p.texts.text(p.b[x.from:x.to]) }
 
-// again returns the text of x. It skips the lookup if this text is was, the text of the previous
-// item.
+// again returns the text of x. was is the text of the previous item: if both are equal, again
+// returns was without a lookup.
 func (p *parser) again(was string, x extent) string {
 	if b := p.b[x.from:x.to]; was != string(b) {
 		return p.texts.text(b)

@@ -15,12 +15,12 @@ import (
 // across batches, so that the order of names stays the same.
 type Names struct {
 	texts codec.TextIndex
-	// recent has names that were found last, by codec.PlaceOf. They need no search, and long ones no
-	// hash of the whole text.
+	// recent has names that were found last, at the index codec.PlaceOf. Finding such a name again
+	// needs no search, and a long name is not hashed as a whole.
 	recent [1 << recentBits]recentName
 }
 
-const recentBits = 6 // of the number of recent names
+const recentBits = 6 // the number of recent names is 1<<recentBits
 
 // recentName is a name that was found: the words of its text (see codec.Words), its length and its
 // number. The number is 0 in a free place.
@@ -58,7 +58,7 @@ func (n *Names) ID(name string) uint32 {
 	return number
 }
 
-// find is ID without the names that were found last.
+// find is like ID, but does not use the recent names.
 func (n *Names) find(name string) uint32 {
 	if n.texts.Len() == MaxNames || n.texts.TextBytes() >= maxNameBytes {
 		number, ok := n.texts.Find(name)

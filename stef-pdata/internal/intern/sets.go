@@ -41,8 +41,8 @@ type Sets struct {
 	recall []uint32
 	last   uint32
 
-	// churn is set if most sets are new. The numbers of batches and lookups since the last Reset
-	// decide this.
+	// churn is set if most sets are new, see RankByValue. batches and lookups count since the last
+	// Reset.
 	churn            bool
 	batches, lookups int
 }

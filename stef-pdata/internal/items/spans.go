@@ -162,7 +162,7 @@ func firstKey(m pcommon.Map) string {
 }
 
 // Placed sets dst to the attributes of src in the order of their keys. KeySorter.Find has
-// added them to the store. In every call, dst is the attributes of the record's span.
+// added them to the store. Every call must pass the same dst: the attributes of the record's span.
 func (w *Spans) Placed(dst *otelstef.Attributes, src pcommon.Map, found *intern.SortedPairs, store *intern.PairStore) error {
 	// Consecutive spans often have the same keys.
 	known := found.Set != nil && w.held == found.Set && dst.Len() == len(found.Set.Keys)
