@@ -143,13 +143,13 @@ func (d *StringDict) made(number uint32) Ref {
 type StringDictEncoder struct {
 	bitio.ByteWriter
 	dict   *StringDict
-	recent *[1 << recentBits]Text // by PlaceOf; allocated for the first long text
+	recent *[1 << recentBits]Text // at the index PlaceOf; allocated for the first long text
 }
 
 // A column remembers some long texts, because comparing long texts is faster than hashing them. So
 // a repeated template, for example, is found by one comparison.
 const (
-	recentBits = 5       // of the number of remembered texts
+	recentBits = 5       // the number of remembered texts is 1<<recentBits
 	maxRecent  = 4 << 10 // the maximum length of a remembered text
 )
 

@@ -3,7 +3,7 @@
 
 // Package column arranges the columns of a frame in a tree, in the order of the
 // schema. The size table and the data of a frame have the pre-order of this tree.
-// The package runs at frame tempo (see package stef).
+// Its code runs once per frame, not once per record.
 //
 // A tree is built once per stream: the generated encoders or decoders register their
 // columns. Writers and readers walk the tree once per frame.
