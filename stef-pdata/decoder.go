@@ -33,13 +33,13 @@ type decoder struct {
 	err      error // the error that ended the stream
 	tooLarge bool  // err is about the last record, which the reader counts and no batch contains
 
-	// The containers of the last record, and whether the batch contains them. A
-	// container is added to the batch with its first item.
+	// The resource and scope of the last record, and whether the batch contains them. They are
+	// added to the batch with their first item.
 	resource    *otelstef.Resource
 	scope       *otelstef.Scope
 	hasResource bool
 	hasScope    bool
-	fault       error // why OTLP cannot express the containers; nil if it can
+	fault       error // why OTLP cannot express the resource, scope or metric; nil if it can
 }
 
 func (d *decoder) init(r reader, b *build.Budget, options []DecoderOption) {

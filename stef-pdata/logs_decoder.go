@@ -79,7 +79,7 @@ func (d *LogsDecoder) add(room int) {
 	d.build.Record(d.build.Records.Append(d.logs), lr, text)
 }
 
-// open adds the containers that the batch does not have yet.
+// open adds the current resource and scope to the batch, unless the batch has them.
 func (d *LogsDecoder) open(room int) {
 	const container = otelstef.LogsFieldResource | otelstef.LogsFieldScope
 	if !d.hasResource {
@@ -95,7 +95,7 @@ func (d *LogsDecoder) open(room int) {
 	d.hasResource, d.hasScope = true, true
 }
 
-// dropLast removes the last log record, and its containers if this makes them empty.
+// dropLast removes the last log record, and its scope and resource if they become empty.
 func (d *LogsDecoder) dropLast() {
 	build.DropLast(d.logs.Len(), d.logs.RemoveIf)
 	if scopes := d.inResource.ScopeLogs(); d.logs.Len() == 0 {

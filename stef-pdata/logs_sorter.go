@@ -30,7 +30,7 @@ type logSorter struct {
 	sets   intern.KeyLists
 }
 
-// logList contains the log records of a container.
+// logList contains the log records of a scope of a resource.
 type logList struct {
 	plog.LogRecordSlice
 	resource, scope uint32

@@ -104,7 +104,7 @@ func (d *MetricsDecoder) enterMetric(rec *otelstef.Metrics) {
 	d.metric, d.metricFault = metric, mapping.CheckMetric(metric)
 }
 
-// open adds the containers that the batch does not have yet.
+// open adds the current resource, scope and metric to the batch, unless the batch has them.
 func (d *MetricsDecoder) open(room int) {
 	const container = otelstef.MetricsFieldResource | otelstef.MetricsFieldScope | otelstef.MetricsFieldMetric
 	if !d.hasResource {
@@ -121,7 +121,7 @@ func (d *MetricsDecoder) open(room int) {
 	d.hasResource, d.hasScope, d.hasMetric = true, true, true
 }
 
-// dropLast removes the last point, and its containers if this makes them empty.
+// dropLast removes the last point, and its metric, scope and resource if they become empty.
 func (d *MetricsDecoder) dropLast() {
 	d.build.DropLastPoint()
 	metrics := d.inScope.Metrics()

@@ -81,7 +81,7 @@ func (d *TracesDecoder) add(room int) {
 	d.build.Span(d.build.Spans.Append(d.spans), rec.Span())
 }
 
-// open adds the containers that the batch does not have yet.
+// open adds the current resource and scope to the batch, unless the batch has them.
 func (d *TracesDecoder) open(room int) {
 	const container = otelstef.SpansFieldResource | otelstef.SpansFieldScope
 	if !d.hasResource {
@@ -97,7 +97,7 @@ func (d *TracesDecoder) open(room int) {
 	d.hasResource, d.hasScope = true, true
 }
 
-// dropLast removes the last span, and its containers if this makes them empty.
+// dropLast removes the last span, and its scope and resource if they become empty.
 func (d *TracesDecoder) dropLast() {
 	build.DropLast(d.spans.Len(), d.spans.RemoveIf)
 	if scopes := d.inResource.ScopeSpans(); d.spans.Len() == 0 {

@@ -16,11 +16,11 @@ import (
 	"github.com/otelstef/stef/stef-pdata/internal/order"
 )
 
-// spanSorter holds the spans of a batch by resource and scope. Within these, spans
-// are written in chunks, and each chunk is sorted by trace and start time. Traces are in the
-// order in which they begin, so that equal trace ids are adjacent and times mostly increase. If
-// traces have few spans in a chunk, keeping traces together saves no ids. The name is then
-// compared before the trace, so that spans with the same attributes are adjacent.
+// spanSorter holds the spans of a batch by resource and scope. The spans of each resource and scope
+// are written in chunks, and each chunk is sorted by trace and start time. Traces are in the order
+// in which they begin, so that equal trace ids are adjacent and times mostly increase. If traces
+// have few spans in a chunk, keeping traces together saves no ids. The name is then compared before
+// the trace, so that spans with the same attributes are adjacent.
 //
 // Spans are sorted in chunks because the data of a large batch is scattered in
 // memory. A chunk is read in its memory order and written while it is in the cache.
@@ -36,13 +36,13 @@ type spanSorter struct {
 // pooled sorter does not affect the order.
 var spanSorters = sync.Pool{New: func() any { return &spanSorter{homed: map[[2]uint32]uint32{}} }}
 
-// spanHome is a scope of a resource.
+// spanHome has the spans of a resource and scope, from one or more ScopeSpans of the batch.
 type spanHome struct {
 	resource, scope uint32
 	lists           []spanList
 }
 
-// spanList is the spans of one container.
+// spanList has the spans of one ScopeSpans of the batch.
 type spanList struct {
 	ptrace.SpanSlice
 	at mapping.Place

@@ -105,8 +105,8 @@ func (t *tail[T]) read() (place, error) {
 	return p, err
 }
 
-// lacks reports whether the file has fewer records than were delivered according to its
-// place. Call it when the file was read to its end.
+// lacks reports whether the file has fewer records than the receiver has delivered from it. Call it
+// when the file was read to its end.
 func (t *tail[T]) lacks() bool {
 	if t.place.Records == 0 {
 		return false
@@ -226,8 +226,7 @@ func judge(err error) error {
 	return err
 }
 
-// frame delivers the records of a frame, except those before the place of the file, which were
-// delivered earlier.
+// frame delivers the records of a frame, except those that were delivered earlier.
 func (f *follower[T]) frame(t *tail[T]) (bool, error) {
 	// Compute the checksums now: the file may be overwritten while the pipeline refuses the batch. Then
 	// the checksums must not describe the new content.
@@ -237,7 +236,7 @@ func (f *follower[T]) frame(t *tail[T]) (bool, error) {
 			return false, errStopped
 		}
 		if t.dec.Reader.Stats().Records < t.place.Records {
-			// Skip the records before the place. The decoder does not need them: it has
+			// Skip the records that were delivered earlier. The decoder does not need them: it has
 			// no state that depends on earlier records.
 			if !t.dec.Reader.Next() {
 				return f.ended(t)
@@ -272,8 +271,8 @@ func (f *follower[T]) frame(t *tail[T]) (bool, error) {
 }
 
 // ended handles a decoder that reached the end of the window while it skipped frames without
-// records. Such a decoder cannot continue, so ended begins to read the file again: when the
-// file has more data, the records after its place are delivered.
+// records. Such a decoder cannot continue, so ended begins to read the file again: when the file
+// has more data, only the records that were not delivered before are delivered.
 func (f *follower[T]) ended(t *tail[T]) (bool, error) {
 	if s, ok := t.dec.Reader.(interface{ Err() error }); ok && s.Err() != nil {
 		return false, judge(s.Err())

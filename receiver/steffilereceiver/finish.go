@@ -125,7 +125,8 @@ func (f *follower[T]) dispose(c candidate, p *place) {
 		err = os.Remove(c.path)
 	}
 	if err != nil {
-		// Keep the place of a missing file: a program that started again may have renamed it.
+		// Keep the stored place of a missing file: a program that started again may have renamed
+		// the file.
 		if !errors.Is(err, fs.ErrNotExist) {
 			f.warn(c.key, "finish", err)
 		}

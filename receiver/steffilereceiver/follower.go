@@ -93,7 +93,7 @@ func (f *follower[T]) Start(ctx context.Context, host component.Host) error {
 	return nil
 }
 
-// prepare checks move_to, reads the dictionaries and loads the places.
+// prepare checks move_to, reads the dictionaries, and loads how far each file was delivered.
 func (f *follower[T]) prepare(ctx context.Context, host component.Host) error {
 	if err := f.config.checkMoveTo(); err != nil {
 		return err
@@ -527,7 +527,7 @@ func (f *follower[T]) advance(t *tail[T], read place, err error) {
 	f.save(false)
 }
 
-// save saves the places, so that a restart does not deliver records again.
+// save saves how far each file was delivered, so that a restart does not deliver records again.
 func (f *follower[T]) save(finished bool) {
 	if err := f.places.save(context.WithoutCancel(f.ctx), finished); err != nil {
 		f.warn("", "storage", err)

@@ -82,7 +82,7 @@ func (p *place) release() {
 	}
 }
 
-// take releases the current place and waits for a place of g.
+// take releases the current permission to decompress, and waits for a permission of g.
 func (p *place) take(ctx context.Context, g *gate, of *account) error {
 	p.release()
 	if err := g.acquire(ctx, of, 1); err != nil {
@@ -92,9 +92,9 @@ func (p *place) take(ctx context.Context, g *gate, of *account) error {
 	return nil
 }
 
-// run acquires a place and decompresses a request. The caller must release the place. run returns
-// the error of the context, or a status: RESOURCE_EXHAUSTED if the request or its window
-// is too large, INVALID_ARGUMENT if the request cannot be decompressed.
+// run acquires a permission to decompress (see place) and decompresses a request. The caller must
+// release the permission. run returns the error of the context, or a status: RESOURCE_EXHAUSTED if
+// the request or its window is too large, INVALID_ARGUMENT if the request cannot be decompressed.
 func (d *decompression) run(ctx context.Context, request *otlpRequest, at *place) error {
 	toll, who := request.toll, request.toll.who
 	most := min(smallRequest, d.most, toll.affordable())

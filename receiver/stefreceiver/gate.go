@@ -136,8 +136,8 @@ func (g *gate) enter(a *account, n int64) *waiter {
 	return w
 }
 
-// earlierWaiter reports whether a waiting request has an earlier start and is within the share of
-// its client.
+// earlierWaiter reports whether a waiting request has an earlier virtual start time and is within
+// the share of its client.
 func (g *gate) earlierWaiter(start int64) bool {
 	w := g.next()
 	return w != nil && w.start < start

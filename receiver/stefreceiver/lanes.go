@@ -23,7 +23,7 @@ import (
 // after each batch. Without other clients, expensive streams need no lane.
 type lanes struct {
 	gate
-	cheap *atomic.Int64 // when a client that is not expensive last had a batch or request, in ns since processStart; 0: never
+	cheap *atomic.Int64 // when a client that is cheap to serve last had a batch or request, in ns since processStart; 0: never
 }
 
 func newLanes(cheap *atomic.Int64) *lanes {
@@ -34,20 +34,20 @@ const (
 	// laneBatch is the maximum size of a batch of an expensive stream. A larger record
 	// becomes a batch of its own.
 	laneBatch = mib
-	// restPerWork is the time that a lane rests, divided by the time of the preceding work.
+	// restPerWork is the time that a lane stays unused, divided by the time of the preceding work.
 	restPerWork = 7
-	// laneRest limits the rest of a lane: a lane rests at most laneRest, plus laneRest for each
+	// laneRest limits the time that a lane stays unused: at most laneRest, plus laneRest for each
 	// full laneBatch of weight. The limit is needed because the measured time of the work can be
 	// too long: it includes the time that the pipeline waits for other components.
 	laneRest = 50 * time.Millisecond
 )
 
-// restAfter returns how long a lane rests after the work on a batch of the given weight.
+// restAfter returns how long a lane stays unused after the work on a batch of the given weight.
 func restAfter(worked time.Duration, weight int64) time.Duration {
 	return min(restPerWork*worked, laneRest*time.Duration(1+weight/laneBatch))
 }
 
-// enter acquires a lane if clients that are not expensive are present, and reports whether it
+// enter acquires a lane if clients that are cheap to serve are present, and reports whether it
 // needed a lane. If it returns an error, it has acquired no lane.
 func (l *lanes) enter(ctx context.Context, a *account) (bool, error) {
 	if !l.contended() {
@@ -56,13 +56,14 @@ func (l *lanes) enter(ctx context.Context, a *account) (bool, error) {
 	return true, l.acquire(ctx, a, 1)
 }
 
-// contended reports whether clients that are not expensive are present.
+// contended reports whether clients that are cheap to serve are present.
 func (l *lanes) contended() bool {
 	last := l.cheap.Load()
 	return last != 0 && time.Since(processStart)-time.Duration(last) <= presence
 }
 
-// leave rests after the work on a batch of the given weight, and then releases the lane.
+// leave waits after the work on a batch of the given weight, and then releases the lane: until
+// then, no other batch can use the lane.
 func (l *lanes) leave(ctx context.Context, a *account, worked time.Duration, weight int64) {
 	rest(ctx, restAfter(worked, weight))
 	l.release(a, 1)

@@ -118,7 +118,7 @@ func (p *pipe[T]) export(ctx context.Context, request *otlpRequest) error {
 	who, leave := p.core.parties.join(ctx)
 	defer leave()
 	var at place
-	defer at.release() // a refused request keeps its place until its items are counted
+	defer at.release() // a refused request keeps its permission to decompress until its items are counted
 	request.compression = compressionOf(ctx, request.data)
 	toll := newToll(p.core.decompression.lanes, who, int64(request.data.Len()))
 	request.toll = toll
@@ -161,7 +161,8 @@ func (p *pipe[T]) process(ctx context.Context, request *otlpRequest) error {
 // admits the size of the request on the wire, then decompresses the request, and then
 // admits its weight, as for a batch of a stream. Before the second admission it releases the
 // admitted bytes, because requests that hold some bytes and wait for more bytes could block each
-// other. For the same reason, it releases the place and the lane before it waits.
+// other. For the same reason, it releases the permission to decompress (see place) and the lane
+// (see lanes) before it waits.
 func (p *pipe[T]) admit(ctx context.Context, who *party, request *otlpRequest, at *place) (int64, error) {
 	admission := &p.core.admission
 	sent := admission.weight(int64(request.data.Len()))

@@ -109,8 +109,9 @@ func (s *shared) explainRefused(srv any, stream grpc.ServerStream, info *grpc.St
 	return err
 }
 
-// slowDown charges a client for a stream that is refused. A client that opens such streams
-// again and again waits for a lane, and then for a pause, if other clients are present.
+// slowDown subtracts the cost of a refused stream from the credit of its client. A client that
+// opens such streams again and again waits for a lane, and then for a pause, if other clients are
+// present.
 func (c *core) slowDown(ctx context.Context) {
 	who, leave := c.parties.join(ctx)
 	defer leave()

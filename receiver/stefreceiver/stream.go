@@ -282,7 +282,8 @@ func (s *stream[T]) acquireLane(expensive bool) (err error) {
 	return err
 }
 
-// releaseLane releases the lane, if held is true, after the work on a batch of the given weight.
+// releaseLane releases the lane (see lanes), if held is true, after the work on a batch of the
+// given weight.
 func (s *stream[T]) releaseLane(held bool, worked time.Duration, weight int64) {
 	if held {
 		s.core.lanes.leave(s.going, &s.party.lanes, worked, weight)

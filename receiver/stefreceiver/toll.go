@@ -44,7 +44,8 @@ func (t *toll) affordable() int64 { return (t.budget - t.cost) / requestCost }
 
 func (t *toll) expensive() bool { return t.cost > t.budget }
 
-// settle charges the client. If the request is not expensive, its client counts as present.
+// settle subtracts the cost of the request from the credit of the client. If the request is not
+// expensive, its client counts as present (see lanes.contended).
 func (t *toll) settle(weight int64) {
 	t.cost = max(t.cost, requestCost*weight)
 	t.who.credit.add(t.wire, t.cost)
@@ -54,12 +55,13 @@ func (t *toll) settle(weight int64) {
 	t.weight = weight
 }
 
-// abandon charges the client for a request that it cancelled, or whose deadline has passed.
-// Without this cost, a client could cancel each request just before its end.
+// abandon subtracts the cost of a request from the credit of the client if the client cancelled the
+// request, or its deadline has passed. Without this cost, a client could cancel each request just
+// before its end.
 func (t *toll) abandon() { t.who.credit.add(t.wire, t.cost) }
 
-// refuse charges the client for a request that cannot be decoded. The bytes of such a
-// request add no credit. If the request has a lane, a pause follows.
+// refuse subtracts the cost of a request that cannot be decoded from the credit of the client. The
+// bytes of such a request add no credit. If the request has a lane, a pause follows.
 func (t *toll) refuse(ctx context.Context) {
 	t.who.credit.add(0, t.cost+errorCost)
 	if t.lane {
@@ -88,8 +90,8 @@ func (t *toll) leaveLane() {
 	}
 }
 
-// pause waits after the work on a piece of weight bytes, if the request is expensive and
-// clients that are not expensive are present.
+// pause waits after the work on a piece of weight bytes, if the request is expensive and clients
+// that are cheap to serve are present.
 func (t *toll) pause(ctx context.Context, weight int64) {
 	if t.expensive() && t.lanes.contended() {
 		rest(ctx, restAfter(time.Since(t.began), weight))

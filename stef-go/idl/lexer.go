@@ -110,7 +110,7 @@ func (l *lexer) next() token {
 	}
 }
 
-// take consumes runes while ok holds and returns them with their place.
+// take consumes runes while ok returns true, and returns them with their place.
 func (l *lexer) take(ok func(rune) bool) (text string, at span) {
 	start, pos := l.offset, l.pos
 	for {

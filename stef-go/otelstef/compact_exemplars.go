@@ -41,7 +41,7 @@ type seriesExemplars struct {
 	list    []exemplarCopy
 	counted int
 	held    int
-	shares  bool // the last point that could repeat exemplars repeated one or more
+	shares  bool // the last point that could repeat exemplars repeated at least one
 }
 
 // freeExemplars pools the exemplars of discarded series for new series. Their lists are

@@ -167,9 +167,9 @@ func (f *metricsWriterForm) encode(w *MetricsWriter) {
 	e.head.Write(mask, e.head.Fields)
 }
 
-// enter determines the container of the record. mask has the parts of the container that the
-// record has just sent. References of other parts do not change, except that a restart of the
-// dictionaries makes them invalid.
+// enter determines the container of the record: its metric, resource and scope. mask has the parts
+// of the container that the record has just sent. References of other parts do not change, except
+// that a restart of the dictionaries makes them invalid.
 func (f *metricsWriterForm) enter(w *MetricsWriter, mask uint64) {
 	s, e, c := &w.record, &w.encoder, &f.container
 	if f.stale {
@@ -495,7 +495,7 @@ func (f *metricsReaderForm) decodePoint(r *MetricsReader, mask uint64) (codes ui
 	return mask & (CompactPointFieldTime | CompactPointFieldStart | CompactPointFieldForm)
 }
 
-// enter determines the container of the record.
+// enter determines the container of the record: its metric, resource and scope.
 func (f *metricsReaderForm) enter(s *Metrics) {
 	f.stale = false
 	f.container = container{

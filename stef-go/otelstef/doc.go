@@ -84,7 +84,7 @@
 // instead, of 32 and 16 characters (specification 11.3). Programs that write this schema must
 // set such ids, and programs that read it get such ids. Readers that convert records to OTLP
 // accept hexadecimal text of these lengths in every schema, and reject other lengths. Package
-// stef-pdata converts ids.
+// stefpdata converts ids.
 //
 // # Reading logs of other writers
 //

@@ -25,7 +25,7 @@ type Array[T any] struct {
 // values of dictionary structs need are nil for other types.
 type Elem[T any] struct {
 	Init     func(v *T, parent *Node, bit uint64)
-	Clear    func(v *T) // sets the initial value and clears the marks
+	Clear    func(v *T) // sets the initial value and clears the marks of changes
 	Reset    func(v *T) // sets the initial value and marks what changes
 	CopyFrom func(v, src *T)
 	Equal    func(v, o *T) bool
@@ -39,7 +39,7 @@ type Elem[T any] struct {
 	Size     func(v *T) int
 }
 
-// Init sets the parent of the array, and bit, which is the mark of the array in the parent. For
+// Init sets the parent of the array, and bit, which marks the array as changed in the parent. For
 // generated code.
 func (a *Array[T]) Init(kind *Elem[T], parent *Node, bit uint64) {
 	a.kind = kind
@@ -133,8 +133,8 @@ func (a *Array[T]) Clear() {
 	a.n, a.sent, a.node.mask = 0, 0, 0
 }
 
-// BeginEncode clears the marks, stores the length as the last written length, and returns it. For
-// generated code.
+// BeginEncode clears the marks of changes, stores the length as the last written length, and
+// returns it. For generated code.
 func (a *Array[T]) BeginEncode() int {
 	a.node.mask = 0
 	a.sent = a.n
@@ -161,7 +161,7 @@ func (a *Array[T]) BeginDecode(n int, alloc *codec.Alloc) bool {
 	return true
 }
 
-// MarkAll marks the array and everything in it. For generated code.
+// MarkAll marks the array and everything in it as changed. For generated code.
 func (a *Array[T]) MarkAll(c *Check) {
 	c.Mark(&a.node, 1)
 	for _, v := range a.elems[:a.n] {
@@ -169,7 +169,7 @@ func (a *Array[T]) MarkAll(c *Check) {
 	}
 }
 
-// Clean clears all marks. For generated code.
+// Clean clears all marks of changes in the array. For generated code.
 func (a *Array[T]) Clean() {
 	a.node.mask = 0
 	for _, v := range a.elems[:a.n] {
@@ -177,8 +177,8 @@ func (a *Array[T]) Clean() {
 	}
 }
 
-// MarkDiff marks the elements that differ from those of held, and the array if anything differs. It
-// reports whether anything differs. For generated code.
+// MarkDiff marks the elements that differ from those of held as changed, and the array if anything
+// differs. It reports whether anything differs. For generated code.
 func (a *Array[T]) MarkDiff(held *Array[T]) bool {
 	if a.Equal(held) {
 		return false

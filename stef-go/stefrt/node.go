@@ -8,7 +8,8 @@ import (
 	"fmt"
 )
 
-// Node holds the marks of one composite value and its place in the record.
+// Node holds the marks of one composite value, which say what changed in it, and its place in the
+// record.
 type Node struct {
 	_      noCopy // the first field, because as the last field it would need memory
 	mask   uint64

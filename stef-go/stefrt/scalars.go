@@ -19,7 +19,7 @@ type Scalars[T comparable] struct {
 	v    []T
 }
 
-// Init sets the parent of the array, and bit, which is the mark of the array in the parent. For
+// Init sets the parent of the array, and bit, which marks the array as changed in the parent. For
 // generated code.
 func (a *Scalars[T]) Init(parent *Node, bit uint64) { a.node.Init(parent, bit) }
 
@@ -102,10 +102,10 @@ func (a *Scalars[T]) Equal(o *Scalars[T]) bool { return slices.Equal(a.v, o.v) }
 // Reset makes the array empty.
 func (a *Scalars[T]) Reset() { a.SetLen(0) }
 
-// Clear makes the array empty and clears its marks. For generated code.
+// Clear makes the array empty, and clears the mark that the array was changed. For generated code.
 func (a *Scalars[T]) Clear() { a.v, a.node.mask = a.v[:0], 0 }
 
-// Encoding clears the marks and returns the elements. For generated code.
+// Encoding clears the mark that the array was changed, and returns the elements. For generated code.
 func (a *Scalars[T]) Encoding() []T {
 	a.node.mask = 0
 	return a.v
@@ -115,7 +115,7 @@ func (a *Scalars[T]) Encoding() []T {
 // code.
 func (a *Scalars[T]) Decoded(v []T) { a.v = v }
 
-// MarkAll marks the array. For generated code.
+// MarkAll marks the array as changed. For generated code.
 func (a *Scalars[T]) MarkAll(c *Check) {
 	c.Mark(&a.node, 1)
 	if texts, ok := any(a.v).([]string); ok {
@@ -125,10 +125,10 @@ func (a *Scalars[T]) MarkAll(c *Check) {
 	}
 }
 
-// Clean clears the mark. For generated code.
+// Clean clears the mark that the array was changed. For generated code.
 func (a *Scalars[T]) Clean() { a.node.mask = 0 }
 
-// MarkDiff marks the array if it differs from held, and reports whether it does. For
+// MarkDiff marks the array as changed if it differs from held, and reports whether it differs. For
 // generated code.
 func (a *Scalars[T]) MarkDiff(held *Scalars[T]) bool { return a.node.markIf(!a.Equal(held)) }
 
@@ -167,7 +167,7 @@ type Float64s struct {
 	v    []float64
 }
 
-// Init sets the parent of the array, and bit, which is the mark of the array in the parent. For
+// Init sets the parent of the array, and bit, which marks the array as changed in the parent. For
 // generated code.
 func (a *Float64s) Init(parent *Node, bit uint64) { a.node.Init(parent, bit) }
 
@@ -230,10 +230,10 @@ func (a *Float64s) Equal(o *Float64s) bool { return slices.EqualFunc(a.v, o.v, S
 // Reset makes the array empty.
 func (a *Float64s) Reset() { a.SetLen(0) }
 
-// Clear makes the array empty and clears its marks. For generated code.
+// Clear makes the array empty, and clears the mark that the array was changed. For generated code.
 func (a *Float64s) Clear() { a.v, a.node.mask = a.v[:0], 0 }
 
-// Encoding clears the marks and returns the elements. For generated code.
+// Encoding clears the mark that the array was changed, and returns the elements. For generated code.
 func (a *Float64s) Encoding() []float64 {
 	a.node.mask = 0
 	return a.v
@@ -243,13 +243,13 @@ func (a *Float64s) Encoding() []float64 {
 // code.
 func (a *Float64s) Decoded(v []float64) { a.v = v }
 
-// MarkAll marks the array. For generated code.
+// MarkAll marks the array as changed. For generated code.
 func (a *Float64s) MarkAll(c *Check) { c.Mark(&a.node, 1) }
 
-// Clean clears the mark. For generated code.
+// Clean clears the mark that the array was changed. For generated code.
 func (a *Float64s) Clean() { a.node.mask = 0 }
 
-// MarkDiff marks the array if it differs from held, and reports whether it does. For
+// MarkDiff marks the array as changed if it differs from held, and reports whether it differs. For
 // generated code.
 func (a *Float64s) MarkDiff(held *Float64s) bool { return a.node.markIf(!a.Equal(held)) }
 
@@ -282,7 +282,7 @@ type ByteRuns struct {
 	v    [][]byte
 }
 
-// Init sets the parent of the array, and bit, which is the mark of the array in the parent. For
+// Init sets the parent of the array, and bit, which marks the array as changed in the parent. For
 // generated code.
 func (a *ByteRuns) Init(parent *Node, bit uint64) { a.node.Init(parent, bit) }
 
@@ -345,10 +345,10 @@ func (a *ByteRuns) Equal(o *ByteRuns) bool { return slices.EqualFunc(a.v, o.v, b
 // Reset makes the array empty.
 func (a *ByteRuns) Reset() { a.SetLen(0) }
 
-// Clear makes the array empty and clears its marks. For generated code.
+// Clear makes the array empty, and clears the mark that the array was changed. For generated code.
 func (a *ByteRuns) Clear() { a.v, a.node.mask = a.v[:0], 0 }
 
-// Encoding clears the marks and returns the elements. For generated code.
+// Encoding clears the mark that the array was changed, and returns the elements. For generated code.
 func (a *ByteRuns) Encoding() [][]byte {
 	a.node.mask = 0
 	return a.v
@@ -361,7 +361,7 @@ func (a *ByteRuns) Decoding() [][]byte { return a.v }
 // code.
 func (a *ByteRuns) Decoded(v [][]byte) { a.v = v }
 
-// MarkAll marks the array. For generated code.
+// MarkAll marks the array as changed. For generated code.
 func (a *ByteRuns) MarkAll(c *Check) {
 	c.Mark(&a.node, 1)
 	for _, v := range a.v {
@@ -369,10 +369,10 @@ func (a *ByteRuns) MarkAll(c *Check) {
 	}
 }
 
-// Clean clears the mark. For generated code.
+// Clean clears the mark that the array was changed. For generated code.
 func (a *ByteRuns) Clean() { a.node.mask = 0 }
 
-// MarkDiff marks the array if it differs from held, and reports whether it does. For
+// MarkDiff marks the array as changed if it differs from held, and reports whether it differs. For
 // generated code.
 func (a *ByteRuns) MarkDiff(held *ByteRuns) bool { return a.node.markIf(!a.Equal(held)) }
 

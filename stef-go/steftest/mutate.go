@@ -110,8 +110,9 @@ func (e *mutatedStream) step(r *Root, rnd random) error {
 	return nil
 }
 
-// compare checks Equal of the record, whose value is want, and its twin. It then copies
-// the record to the twin, changes one field of the twin, and checks Equal again.
+// compare checks the method Equal with the record, whose value is want, and its twin, an older
+// copy. It then copies the record to the twin, changes one field of the twin, and checks Equal
+// again.
 func (e *mutatedStream) compare(r *Root, rnd random, want *dynamic.Struct) error {
 	rec := reflect.ValueOf(e.w.Record())
 	if !e.twin.IsValid() {
@@ -130,7 +131,7 @@ func (e *mutatedStream) compare(r *Root, rnd random, want *dynamic.Struct) error
 	return e.equal(r, rec, want)
 }
 
-// equal checks Equal of the record and its twin.
+// equal checks the method Equal with the record and its twin, an older copy.
 func (e *mutatedStream) equal(r *Root, rec reflect.Value, want *dynamic.Struct) error {
 	equal := dynamic.Equal(want, e.twinned)
 	if call(rec, "Equal", e.twin).Bool() != equal || call(e.twin, "Equal", rec).Bool() != equal {

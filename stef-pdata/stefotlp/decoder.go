@@ -82,7 +82,7 @@ type decoder struct {
 	scope      *otelstef.Scope
 	resourceAt int // where the message of the ResourceX begins, 0 if none is open
 	scopeAt    int
-	fault      error // why no item can be appended to the containers
+	fault      error // why no item can be appended to the current resource, scope or metric
 }
 
 func newDecoder(r reader, k features.Set, options []DecoderOption) decoder {
@@ -102,7 +102,7 @@ func newDecoder(r reader, k features.Set, options []DecoderOption) decoder {
 func (d *decoder) Records() uint64 { return d.read }
 
 // decode appends the remaining records of the frame, or the records of the next frame, up
-// to the limits. It calls record for every record, and finish to end the containers.
+// to the limits. It calls record for every record, and finish to complete the message.
 func (d *decoder) decode(dst []byte, record, finish func()) ([]byte, error) {
 	if d.err != nil {
 		return dst, d.err
@@ -175,7 +175,7 @@ func (d *decoder) enter(resource *otelstef.Resource, scope *otelstef.Scope) {
 	d.began = len(d.out)
 }
 
-// open begins the messages of the current containers, unless they have begun already.
+// open begins the messages of the current resource and scope, unless they have begun already.
 func (d *decoder) open() {
 	if d.resourceAt == 0 {
 		d.out, d.resourceAt = begin(d.out, tagResources, roomContainer)

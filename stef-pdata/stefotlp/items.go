@@ -8,14 +8,14 @@ import (
 	"github.com/otelstef/stef/stef-pdata/internal/mapping"
 )
 
-// containersOf is the part of span and log records that holds the containers.
+// containersOf is the part of span and log records that holds the resource and the scope.
 type containersOf interface {
 	SetResource(*otelstef.Resource)
 	SetScope(*otelstef.Scope)
 }
 
-// items calls item for each span or log record of the message, after setting the
-// containers of rec.
+// items calls item for each span or log record of the message, after setting the resource and the
+// scope of rec.
 func (e *encoder) items(rec containersOf, item func(i int, x extent) error) error {
 	return e.each(extent{0, len(e.b)}, tagResources, func(i int, x extent) error {
 		e.at = mapping.Place{Offset: x.from, Resource: i, Scope: -1, Metric: -1, Item: -1}

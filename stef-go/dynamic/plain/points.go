@@ -145,7 +145,8 @@ func at(list []uint64, i int) uint64 {
 	return 0
 }
 
-// following returns the next tick of the clock after the tick of the last point of a series.
+// following returns the number of the tick (see clock) that is expected after the tick of the last
+// point of a series.
 func (m *metrics) following(x *series) (next int, known bool) {
 	if x.n == 0 || !m.clock.has(x.tick, x.time) {
 		return 0, false

@@ -5,7 +5,8 @@ package plain
 
 import "math/bits"
 
-// residual is the state of a residual field or a residual array.
+// residual is the state of a residual field or a residual array, which carry signed differences
+// from predictions (residuals).
 //
 // spec: #compact-residual
 type residual struct {

@@ -47,7 +47,7 @@ type seriesKey struct {
 	attributes              string
 }
 
-// home is the state of a resource: the time and the tick of the first point of its
+// home is the state of a resource: the time and the tick (see clock) of the first point of its
 // newest series.
 type home struct {
 	known bool

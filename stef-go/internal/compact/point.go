@@ -532,8 +532,8 @@ func (s *Points) learnFirst(x *Series, p *Point, next uint32) {
 	*x.Home = Home{p.Time, x.tick, true}
 }
 
-// learnTick moves a series to the tick of its next point. The argument next is the result of the
-// method next.
+// learnTick moves a series to the tick (see tick) of its next point. The argument next is the
+// result of the method next.
 func (s *Points) learnTick(x *Series, time uint64, next uint32) {
 	if next > 0 && s.clock[next-1].time == time {
 		h := &s.hop

@@ -185,7 +185,7 @@ func (s *Points) takeTimes(x *Series, code uint64) (start, time uint64) {
 }
 
 // takeTick returns the time of the next point of a series with at least two points, and moves the
-// series to the tick of this point.
+// series to the tick (see tick) of this point.
 func (s *Points) takeTick(x *Series, code uint64) (time uint64) {
 	next := s.next(x)
 	time = s.last.time

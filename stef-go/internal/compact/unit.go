@@ -62,8 +62,8 @@ const sureRun = 16
 // maxSure bounds codes so that their differences fit in 64 bits in any unit.
 const maxSure = 1 << 40
 
-// put returns the code of a difference. After a run, the code does not contain the unit.
-// put updates the unit.
+// put returns the code of a difference, and updates the unit. After sureRun differences in one
+// unit, codes do not contain the unit.
 func (h *habitUnit) put(x uint64) (code uint64, ok bool) {
 	if x == 0 {
 		return codeSame, true

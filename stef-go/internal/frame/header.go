@@ -3,7 +3,7 @@
 
 // Package frame splits a stream into headers and frames and joins them into a
 // stream, with zstd state that continues from frame to frame. Most of its functions run once per
-// frame (frame tempo, see package stef). It does not interpret columns.
+// frame. It does not interpret columns.
 //
 //	stream:       | fixed header | frame 0: variable header | frame 1 | frame 2 | ...
 //	fixed header: | "STEF" | size of the rest = 2 | version 0 | compression |

@@ -23,11 +23,13 @@ type callers struct {
 }
 
 const (
-	// framesOfEvidence is the number of consecutive frames that the first estimate needs.
+	// framesOfEvidence is the number of consecutive frames of evidence (see callers) that the first
+	// estimate needs.
 	framesOfEvidence = 3
-	// An estimate is valid for minValid intervals. Then a frame waits for a whole interval
-	// to measure again. Whenever such a measurement succeeds, the time of validity
-	// doubles, up to maxValid intervals. In the long run, these waits use 1 % of the time.
+	// An estimate is valid for minValid times FlushInterval. Then a frame waits for the whole
+	// FlushInterval to measure again. Whenever such a measurement succeeds, the time of validity
+	// doubles, up to maxValid times FlushInterval. In the long run, these waits use 1 % of the
+	// time.
 	minValid, maxValid = 8, 100
 )
 

@@ -22,7 +22,7 @@ const (
 	WakeWatcher
 	// Replace: open a new stream that replaces Stream.
 	Replace
-	// Open: open streams in the slots that sleep.
+	// Open: open streams in the slots that wait for a batch, see Machine.Sleep.
 	Open
 
 	// Delivered is a batch that was acknowledged, except the bad records if

@@ -13,8 +13,7 @@ import (
 )
 
 // box is an allocator for values of one type, such as text. pdata keeps such a value in an object of
-// its own, and a field of type any points to this object. Other comments of this package call the
-// object a box.
+// its own, and a field of type any points to this object.
 type box struct {
 	chunk
 	typ uintptr // the dynamic type of the field; a uintptr is enough, because types are not in the heap
@@ -27,8 +26,8 @@ func (b *box) set(p unsafe.Pointer) unsafe.Pointer {
 	return object
 }
 
-// boxOf returns a box that allocates boxes for values of the same type as the value in a field of
-// type any. ok is false unless the value is a pointer to a struct with a single field of this kind.
+// boxOf returns an allocator for values of the same type as the value in a field of type any. ok is
+// false unless the value is a pointer to a struct with a single field of this kind.
 func boxOf(field reflect.Value, kind reflect.Kind) (b box, ok bool) {
 	if field.Kind() != reflect.Interface || field.NumMethod() != 0 || field.Elem().Kind() != reflect.Pointer {
 		return b, false
@@ -53,17 +52,17 @@ type layout struct {
 	data                          uintptr // offset of the data in a metric
 	gauge, sum, histogram         box
 	gauges, sums, histograms      chunk
-	shares                        bool   // values can share the box of a text
-	texts                         *boxed // texts in boxes of the batch; nil if there are none
+	shares                        bool   // values can share the object of a text
+	texts                         *boxed // finds objects with texts of the batch; nil if there are none
 }
 
-// boxed finds texts in the boxes of a batch by their addresses.
+// boxed finds an object of the batch that already holds a text, by the address of the text.
 type boxed struct {
 	boxes [256]*string
-	// set contains the first places in boxes that were set. After a small batch only these
-	// places are cleared, because clearing all places takes much longer.
+	// set contains the indexes of the first elements of boxes that were set. After a small batch
+	// only these elements are cleared, because clearing all elements takes much longer.
 	set [32]uint8
-	n   int // number of places that were set
+	n   int // number of elements that were set
 }
 
 func (b *boxed) put(at uint64, text *string) {
@@ -104,7 +103,7 @@ var theLayout = func() (l layout) {
 	}
 	l.pair, l.key, l.value = chunkOf(pairs.Type().Elem()), key.Offset, value.Offset
 	all := true
-	// boxOfField returns the box of a field of the object in v, and the offset of the field.
+	// boxOfField returns the allocator for the values of a field of the object in v, and the offset of the field.
 	boxOfField := func(v any, name string, kind reflect.Kind) (b box, offset uintptr) {
 		if t := inside(reflect.TypeOf(v)); t != nil && t.Kind() == reflect.Struct {
 			if f, ok := t.FieldByName(name); ok {
@@ -162,9 +161,10 @@ var changes = []func(pcommon.Value, pcommon.Map){
 	func(_ pcommon.Value, m pcommon.Map) { m.Clear() },
 }
 
-// keepsBox reports whether a change of a value leaves its box unchanged, so that another value
-// may share the box. By default pdata allocates a new box for new content. If a feature gate
-// enables the pools of pdata, pdata clears and reuses the box.
+// keepsBox reports whether a change of a value leaves the object that holds its content (see box)
+// unchanged, so that another value may share this object. By default pdata allocates a new object
+// for new content. If a feature gate enables the pools of pdata, pdata clears and reuses the
+// object.
 func (l *layout) keepsBox(change func(pcommon.Value, pcommon.Map)) bool {
 	m := pcommon.NewMap()
 	v, other := m.PutEmpty("key"), pcommon.NewValueEmpty()
@@ -199,7 +199,7 @@ func (v *Values) use() *layout {
 // objects of a chunk keep each other and their texts in memory.
 func (v *Values) Renew() { v.layout = nil }
 
-// EndBatch makes later values share no boxes with the values that were set before, so that
+// EndBatch makes later values share no objects with the values that were set before, so that
 // batches do not refer to each other.
 func (v *Values) EndBatch() {
 	if v.layout != nil && v.texts != nil {
@@ -207,8 +207,8 @@ func (v *Values) EndBatch() {
 	}
 }
 
-// SetStr sets dst, which is empty, to a text. Values of a batch that have the same dictionary
-// text share a box. The box is found by the address of the text.
+// SetStr sets dst, which is empty, to a text. Values of a batch that have the same dictionary text
+// share an object (see box), which is found by the address of the text.
 func (v *Values) SetStr(dst pcommon.Value, text string) {
 	l := v.use()
 	if l == nil {
@@ -234,7 +234,7 @@ func (v *Values) SetStr(dst pcommon.Value, text string) {
 	l.texts.put(at, s)
 }
 
-// SetNewStr is like SetStr, but does not look for a box to share. Use it if no other value has
+// SetNewStr is like SetStr, but does not look for an object to share. Use it if no other value has
 // the same text.
 func (v *Values) SetNewStr(dst pcommon.Value, text string) {
 	if l := v.use(); l != nil {

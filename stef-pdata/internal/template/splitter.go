@@ -166,8 +166,8 @@ func (s *Splitter) examine(text string, lr plog.LogRecord, t *trial) Body {
 	return s.split(text, t)
 }
 
-// pays reports whether the bodies of a trial are split. Without a verdict they are split,
-// because templates save bytes only after they were learned.
+// pays reports whether the bodies of a resource and scope (see trial) are split. Without a verdict
+// they are split, because templates save bytes only after they were learned.
 func (s *Splitter) pays(t *trial) bool { return s.Always || t.verdict.on || !t.verdict.known }
 
 func (s *Splitter) split(text string, t *trial) Body {
