@@ -109,7 +109,8 @@ const (
 	forgetAfter = 24 * time.Hour
 )
 
-// open returns the place of an open file. listed are the keys of all existing files.
+// open returns the place of an open file: the position up to which it was delivered. listed are the
+// keys of all existing files.
 func (p *places) open(file *os.File, key string, listed map[string]bool) (*place, error) {
 	info, err := file.Stat()
 	if err != nil {
@@ -173,7 +174,8 @@ func (p *places) renamed(file *os.File, listed map[string]bool) (found *place, e
 	return found, nil
 }
 
-// putAside frees the key of a place for another file. The file of the place may have been renamed.
+// putAside gives a place another key, so that another file can have the key. The file of the place
+// may have been renamed.
 func (p *places) putAside(one *place) { p.rename(one, one.Key+" before "+one.Sum) }
 
 // rename changes the key of a place.
@@ -207,15 +209,15 @@ func (p *places) beginning(file *os.File) (list []*place, err error) {
 	return list, nil
 }
 
-// begins reports whether a file has the first bytes of the place.
+// begins reports whether a file has the first bytes whose checksum is p.Sum.
 func (p *place) begins(file *os.File) (bool, error) {
 	sum, n, err := sample(file, p.Sample)
 	return err == nil && n == p.Sample && sum == p.Sum, err
 }
 
-// contains reports whether a file contains all bytes that were read for the place. The caller
-// must have compared the first bytes with Sum. info describes the file. read is a digest of at most the
-// first p.Read bytes of the file; contains extends it.
+// contains reports whether a file contains all bytes that were read when the place was stored. The
+// caller must have compared the first bytes with Sum. info describes the file. read is a digest of
+// at most the first p.Read bytes of the file; contains extends it.
 func (p *place) contains(file *os.File, info fs.FileInfo, read *digest) (bool, error) {
 	switch {
 	case p.unchanged(info):
@@ -246,7 +248,7 @@ func (p *place) replaced() bool {
 	return err == nil && !same
 }
 
-// matches reports whether a file begins with the bytes that belong to the place.
+// matches reports whether a file begins with the bytes whose checksums the place has.
 func (p *place) matches(file *os.File) (bool, error) {
 	if p.Sample == 0 {
 		return true, nil

@@ -14,10 +14,10 @@ import (
 	"go.opentelemetry.io/collector/extension/xextension/storage"
 )
 
-// places has the place of each file of a signal. The places of files being read change
-// often, so they are saved separately from the places of finished files. Finished files can be
-// many, so their places are saved in groups: a file that finishes causes a write of one group, not of
-// all places.
+// places has the place of each file of a signal: the position up to which the file was delivered.
+// The places of files being read change often, so they are saved separately from the places of
+// finished files. Finished files can be many, so their places are saved in groups: a file that
+// finishes causes a write of one group, not of all places.
 type places struct {
 	client storage.Client
 	of     map[string]*place
@@ -36,7 +36,7 @@ type mark struct {
 	sum    string
 }
 
-// group contains the places that are stored under one key.
+// group contains the places of finished files that are stored under one key of the storage.
 type group struct {
 	key    string
 	places []*place
@@ -58,7 +58,7 @@ func groupKey(i int) string {
 	return fmt.Sprint(keyFinished, " ", i)
 }
 
-// add adds a place without a group.
+// add adds the place of a file. The place is in no group yet.
 func (p *places) add(one *place) {
 	if p.loose == nil {
 		p.loose = map[*place]bool{}
@@ -67,7 +67,7 @@ func (p *places) add(one *place) {
 	p.index(one)
 }
 
-// index adds a place to begin.
+// index adds a place to begin, and counts it in samples.
 func (p *places) index(one *place) {
 	if one.Sample == 0 {
 		return
@@ -80,7 +80,7 @@ func (p *places) index(one *place) {
 	p.samples[one.Sample]++
 }
 
-// unindex removes a place from begin.
+// unindex is the inverse of index.
 func (p *places) unindex(one *place) {
 	m := mark{one.Sample, one.Sum}
 	list := p.begin[m]
@@ -98,7 +98,8 @@ func (p *places) unindex(one *place) {
 	}
 }
 
-// wasRead copies the checksums of the bytes that were read from read to a place.
+// wasRead copies checksums of the bytes that were read to the place one. The source is the place
+// read.
 func (p *places) wasRead(one *place, read *place) {
 	one.Read, one.Digest = read.Read, read.Digest
 	if one.Sample == read.Sample && one.Sum == read.Sum {
@@ -111,7 +112,7 @@ func (p *places) wasRead(one *place, read *place) {
 	}
 }
 
-// remove removes a place.
+// remove removes the place of a file, also from its group.
 func (p *places) remove(one *place) {
 	p.loosen(one)
 	p.unindex(one)
@@ -126,7 +127,7 @@ func (p *places) removeKey(key string) {
 	}
 }
 
-// ungrouped reports whether places of finished files are not in groups.
+// ungrouped reports whether the place of a finished file is in no group.
 func (p *places) ungrouped() bool {
 	for one := range p.loose {
 		if one.finished() {
@@ -145,7 +146,7 @@ func (p *places) loosen(one *place) {
 	}
 }
 
-// changed notes that a place must be saved again.
+// changed notes that the place of a file must be saved again.
 func (p *place) changed() {
 	if p.group != nil {
 		p.group.stale = true

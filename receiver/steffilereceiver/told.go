@@ -27,8 +27,9 @@ type told struct {
 	ignored   map[string]bool // names of the signals without a pipeline that were logged
 }
 
-// A text that was logged is not logged again for toldFor: all followers see a file within this
-// time. After that, a new file of the same name is reported. maxTold bounds the stored texts.
+// A text that was logged is not logged again for toldFor: the followers of all signals see a file
+// within this time. After that, a new file of the same name is reported. maxTold bounds the stored
+// texts.
 const (
 	toldFor = time.Minute
 	maxTold = 1000

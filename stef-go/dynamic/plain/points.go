@@ -5,9 +5,9 @@ package plain
 
 import "math"
 
-// places is the number of places of each kind: the form of a value is places * kind + place.
-// Place 0 means that the scalar is sent as bits. Place e + 1 means that it is a decimal with
-// e digits after the point.
+// A value has a form, which is the number places * kind + place. The place says how the scalar of
+// the value is sent: 0 as bits, e + 1 as a decimal with e digits after the point. places is the
+// number of different places.
 //
 // spec: #compact-points
 const places = 14

@@ -23,7 +23,7 @@ type Names struct {
 const recentBits = 6 // the number of recent names is 1<<recentBits
 
 // recentName is a name that was found: the words of its text (see codec.Words), its length and its
-// number. The number is 0 in a free place.
+// number. The number is 0 in a free slot.
 type recentName struct {
 	first, last uint64
 	bytes       int

@@ -34,7 +34,8 @@ func alone(text string, from, to int) bool {
 
 func alphanumeric(c byte) bool { return byteKinds[c] == inWord && c != '/' && c != '_' }
 
-// linkedTemplate is a template of a shape whose parameters may be references.
+// linkedTemplate is a template of a shape. Its parameters may be references to other fields of the
+// log record.
 type linkedTemplate struct {
 	template string
 	pieces   []string // the parts between the parameters
@@ -45,16 +46,16 @@ type linkedTemplate struct {
 	learned  int // how often the template was learned
 }
 
-// Conditions to learn a linked template again, and to stop using it.
+// Conditions to learn a linked template (see linkedTemplate) again, and to stop using it.
 const (
 	maxLinkLearned = 5
 	linkMissShare  = 4
 	linkPause      = 3 // log2 of the factor by which the pause grows each time
 )
 
-// learnLinks learns the linked template of a shape from a text and all its parameters.
-// Parameters that are the same in all texts become part of the template. A part of the text
-// becomes a reference only if it overlaps a parameter that is not the same in all texts.
+// learnLinks learns the linked template (see linkedTemplate) of a shape from a text and all its
+// parameters. Parameters that are the same in all texts become part of the template. A part of the
+// text becomes a reference only if it overlaps a parameter that is not the same in all texts.
 func (s *textShape) learnLinks(text string, params []Span, k *Known, tries *attempts) {
 	learned := s.linked.learned + 1
 	s.differ(text, params)
@@ -67,7 +68,8 @@ func (s *textShape) learnLinks(text string, params []Span, k *Known, tries *atte
 	s.linked.learned = learned
 }
 
-// free appends the parameters that are not the same in all texts, and returns the result.
+// free appends the parameters that are not the same in all texts of the shape to its first
+// argument, and returns the result.
 func (s *textShape) free(free, params []Span) []Span {
 	for i, p := range params {
 		if f := &s.fixed[i]; !f.holds || f.differed {
@@ -77,9 +79,9 @@ func (s *textShape) free(free, params []Span) []Span {
 	return free
 }
 
-// wantsLinks counts a text that does not fit the linked template, and reports whether to
-// learn a new linked template from this text. The number of texts before the next attempt
-// grows each time.
+// wantsLinks counts a text that does not fit the linked template of the shape (see linkedTemplate).
+// It reports whether to learn a new linked template from this text. The number of texts before the
+// next attempt grows each time.
 func (s *textShape) wantsLinks(text string) bool {
 	l := &s.linked
 	if l.template != "" {
@@ -92,8 +94,8 @@ func (s *textShape) wantsLinks(text string) bool {
 	return l.learned < maxLinkLearned && s.sightings >= learnAfter<<(linkPause*l.learned) && len(text) <= MaxTemplate
 }
 
-// newLinked returns the linked template of a text with these parameters. The links
-// replace some of the parameters.
+// newLinked returns the linked template of a text with these parameters. In it, the links that were
+// found replace some of the parameters: they are references to other fields of the log record.
 func newLinked(text string, params []Span, found []link) (l linkedTemplate) {
 	if len(found) == 0 {
 		return l
@@ -152,9 +154,9 @@ func (l *linkedTemplate) match(text string, params []Span, k *Known) ([]Span, bo
 	return params, text[i:] == l.pieces[len(l.refs)]
 }
 
-// linkList holds the linked templates of a resource and scope. It is for texts that usually
-// repeat other fields, or differ too much for ordinary templates. Each template is learned
-// from one text. Templates with more references are first, then those that were used last.
+// linkList holds the linked templates (see linkedTemplate) of a resource and scope. It is for texts
+// that usually repeat other fields, or differ too much for ordinary templates. Each template is
+// learned from one text. Templates with more references are first, then those that were used last.
 // Texts that fit no linked template have ordinary templates.
 type linkList struct {
 	active bool
@@ -165,7 +167,8 @@ type linkList struct {
 	repeat int      // number of tested texts that repeat other fields
 }
 
-// attempts counts searches for links in texts, and those that found links to use.
+// attempts counts searches for links (see link) in texts, and those searches that found links to
+// use.
 type attempts struct{ all, found int }
 
 // spent reports whether another search is not worth its time, because too few of the searches found links.
@@ -217,7 +220,8 @@ func (t *trial) test(text string, k *Known) {
 	}
 }
 
-// linksReplace reports whether links replace enough of a text to be worth their cost: at least 1/minLinked of it.
+// linksReplace reports whether links (see link) replace enough of a text to be worth their cost: at
+// least 1/minLinked of it.
 func linksReplace(text string, links []link) bool {
 	linked := 0
 	for _, l := range links {
@@ -270,7 +274,8 @@ func (x *linkList) learn(text string, k *Known, bodies int) (size int) {
 	return len(l.template) + 32*len(l.refs) + 256
 }
 
-// learnLinked returns the linked template of a text. It returns false if links replace too little of the text.
+// learnLinked returns the linked template (see linkedTemplate) of a text. It returns false if links
+// replace too little of the text.
 func learnLinked(text string, k *Known) (l linkedTemplate, ok bool) {
 	params, ok := k.split(text)
 	if !ok {

@@ -197,8 +197,8 @@ func (s *Splitter) split(text string, t *trial) Body {
 	return b
 }
 
-// splitLinked splits a text by the linked templates of its resource and scope, if one of
-// them fits.
+// splitLinked splits a text by the linked templates (see linkList) of its resource and scope, if
+// one of them fits.
 func (s *Splitter) splitLinked(b *Body, t *trial) (ok bool) {
 	if s.params, ok = t.links.match(b.Text, s.params, &s.known, b); !ok {
 		s.size += t.links.learn(b.Text, &s.known, t.bodies)
@@ -210,14 +210,13 @@ func (s *Splitter) splitLinked(b *Body, t *trial) (ok bool) {
 	return true
 }
 
-// linkedShape is the shape of all texts that are split by linked templates of a resource
-// and scope.
+// linkedShape is the shape of all texts that are split by a linkList.
 var linkedShape textShape
 
-// likely tries the shapes that a text probably has. heads are the last two shapes of texts with the
-// same beginning. t.last is the shape of the previous text, and t.last.next is the shape that followed
-// it the previous time. If a template of one of them fits the text, likely appends the parameters
-// and sets shape and template of b.
+// likely tries the shapes (see textShape) that a text probably has. heads are the last two shapes
+// of texts with the same beginning. t.last is the shape of the previous text, and t.last.next is
+// the shape that followed it the previous time. If a template of one of them fits the text, likely
+// appends the parameters and sets shape and template of b.
 func (s *Splitter) likely(text string, heads [2]*textShape, t *trial, b *Body) {
 	from := len(s.params)
 	next := heads[1]
@@ -245,15 +244,16 @@ func (s *Splitter) likely(text string, heads [2]*textShape, t *trial, b *Body) {
 	}
 }
 
-// learnLinks learns the linked template of a shape from a text that fits its learned template.
+// learnLinks learns the linked template (see linkedTemplate) of a shape from a text that fits its
+// learned template.
 func (s *Splitter) learnLinks(shape *textShape, text string, tries *attempts) {
 	if params, ok := s.known.split(text); ok && len(params) == len(shape.fixed) {
 		shape.learnLinks(text, params, &s.known, tries)
 	}
 }
 
-// matchLinked splits a text by the linked template of a shape. It returns false if the shape has
-// no linked template that fits.
+// matchLinked splits a text by the linked template (see linkedTemplate) of a shape. It returns
+// false if the shape has no linked template that fits.
 func (s *Splitter) matchLinked(shape *textShape, text string, b *Body) (ok bool) {
 	l := &shape.linked
 	if l.template == "" {
@@ -268,7 +268,8 @@ func (s *Splitter) matchLinked(shape *textShape, text string, b *Body) (ok bool)
 	return true
 }
 
-// headTable holds, for each beginning of texts, the last two shapes of texts with this beginning.
+// headTable holds, for each beginning of texts, the last two shapes (see textShape) of texts with
+// this beginning.
 type headTable struct {
 	// numbers maps the hash of a beginning to its position in shapes, counted from 1. It is
 	// allocated at the first text. Most streams have few beginnings, so a table of numbers is
@@ -380,8 +381,8 @@ func (s *Splitter) Decide(t *trial) {
 	}
 }
 
-// weigh updates the verdict with the sizes of the bodies of a sample. If the verdict was off and
-// stays off, the bodies are written as texts.
+// weigh updates the verdict of t, whether templates save bytes, with the sizes of the bodies of a
+// sample. If the verdict was off and stays off, the bodies are written as texts.
 func (s *Splitter) weigh(t *trial) {
 	if s.scales == nil {
 		s.scales = new(scales)

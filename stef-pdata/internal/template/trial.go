@@ -12,10 +12,10 @@ import "slices"
 type trial struct {
 	bodies int // number of recent bodies
 	fresh  int // bodies with a new template
-	paused int // number of further containers to skip
-	pause  int // length of the last pause, in containers
-	// switches is the number of changes of the kind of templates, from ordinary to linked
-	// templates or back. It is counted up to maxSwitches.
+	paused int // number of further calls of end for which bodies are written as texts
+	pause  int // length of the last pause, in calls of end
+	// switches is the number of changes from ordinary to linked templates (see linkList) or back.
+	// It is counted up to maxSwitches.
 	switches int
 
 	verdict verdict
@@ -62,13 +62,13 @@ func (t *trial) count(fresh bool) {
 	}
 }
 
-// end ends a container, or a part of it, and reports whether its bodies are written as
-// templates. If not, templates are not tried for the next containers. This pause gets longer
-// each time, because the kind of bodies rarely changes.
+// end is called after all bodies of a resource and scope in a batch, or after a part of them, and
+// reports whether they are written as templates. If not, the next calls return false, too. This
+// pause gets longer each time, because the kind of bodies rarely changes.
 //
-// links says that the stream can have linked templates. Then a trial switches between linked
-// and ordinary templates: up to maxSwitches times before its first pause, and once at each
-// pause.
+// links says that the stream can have linked templates (see linkList). Then a trial switches
+// between linked and ordinary templates: up to maxSwitches times before its first pause, and once
+// at each pause.
 func (t *trial) end(links bool) bool {
 	if t.paused > 0 {
 		t.paused--
@@ -92,7 +92,7 @@ func (t *trial) end(links bool) bool {
 	return recur
 }
 
-// use restarts the trial with linked or ordinary templates.
+// use restarts the trial with linked templates (see linkList) or ordinary templates.
 func (t *trial) use(linked bool) {
 	t.verdict = verdict{}
 	t.links.active, t.links.tries = linked, attempts{}
