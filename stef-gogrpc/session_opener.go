@@ -90,11 +90,10 @@ func (t *opener[B]) run() {
 	}
 }
 
-// first lets the next slot start.
+// first lets the opener of the next slot start.
 func (t *opener[B]) first() { t.once.Do(func() { close(t.tried) }) }
 
-// begin waits until the slot may start. It returns false if the session ends
-// first.
+// begin waits until the opener may start. It returns false if the session ends first.
 func (t *opener[B]) begin() bool {
 	if t.number == 0 {
 		return true

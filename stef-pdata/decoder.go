@@ -118,8 +118,8 @@ func (d *decoder) Records() uint64 {
 // on, as WithMaxBytes sets it.
 func (d *decoder) SetMaxBytes(n int) { d.budget.Max = max(n, 1) }
 
-// enter makes resource and scope the current containers. Containers of equal content
-// count as the same container.
+// enter makes resource and scope the current resource and scope. Resources of equal content count
+// as the same resource, and scopes of equal content as the same scope.
 //
 // spec: #otlp-mapping
 func (d *decoder) enter(resource *otelstef.Resource, scope *otelstef.Scope) {

@@ -42,8 +42,8 @@ func (e *encoder) reset(f features.Set) {
 // Losses returns what the schema of the stream could not carry so far.
 func (e *encoder) Losses() Losses { return e.losses }
 
-// begin makes the encoder ready for a batch. It reports whether it emptied the
-// pools of containers because they had grown too large.
+// begin makes the encoder ready for a batch. It reports whether it emptied the pools of resources
+// and scopes because one of them had grown too large.
 func (e *encoder) begin() (emptied bool) {
 	e.rejected = nil
 	emptied = e.resources.Full(intern.MaxContainers) || e.scopes.Full(intern.MaxContainers)
@@ -124,13 +124,14 @@ func (e *encoder) enterScope(c *values.Copier, i int, s pcommon.InstrumentationS
 	return id, true
 }
 
-// rejectItem notes that item i of the container is not written.
+// rejectItem notes that item i of the current scope or metric is not written.
 func (e *encoder) rejectItem(i int, err error) {
 	e.at.Item = i
 	e.reject("", err, 1)
 }
 
-// reject notes that the n items at e.at, an item or a container, are not written.
+// reject notes that the n items at e.at are not written: one item, or all items of a resource,
+// scope or metric.
 func (e *encoder) reject(prefix string, err error, n int) {
 	if n > 0 {
 		e.rejected = mapping.AddItems(e.rejected, e.at, prefix, err, n)

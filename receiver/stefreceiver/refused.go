@@ -110,8 +110,8 @@ func (s *shared) explainRefused(srv any, stream grpc.ServerStream, info *grpc.St
 }
 
 // slowDown subtracts the cost of a refused stream from the credit of its client. A client that
-// opens such streams again and again waits for a lane, and then for a pause, if other clients are
-// present.
+// opens such streams again and again waits for a lane (see lanes), and then for a pause, if other
+// clients are present.
 func (c *core) slowDown(ctx context.Context) {
 	who, leave := c.parties.join(ctx)
 	defer leave()

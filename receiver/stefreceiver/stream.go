@@ -303,8 +303,8 @@ func (s *stream[T]) pause() {
 	s.release()
 }
 
-// resume acquires again what pause released. It waits for the lane and for the permission to
-// decode, but not for the admitted bytes.
+// resume acquires again what pause released. It waits for the lane (see lanes) and for the
+// permission to decode, but not for the admitted bytes.
 func (s *stream[T]) resume() {
 	if s.yielded {
 		s.yielded = false

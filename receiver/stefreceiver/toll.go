@@ -17,8 +17,8 @@ const requestCost = 8
 // inflatedPiece is how many bytes of an expensive request are decompressed at a time.
 const inflatedPiece = 256 << 10
 
-// toll counts the cost of a request. If the cost exceeds the credit of the client, the
-// request is expensive and needs a lane.
+// toll counts the cost of a request. If the cost exceeds the credit of the client, the request is
+// expensive and needs a lane (see lanes).
 //
 // Requests have other lanes than streams. A stream holds a lane while it waits for
 // admission, and a request holds admitted bytes while it waits for a lane: with common
@@ -69,7 +69,7 @@ func (t *toll) refuse(ctx context.Context) {
 	}
 }
 
-// enterLane acquires a lane if the request is expensive and other clients are present.
+// enterLane acquires a lane (see lanes) if the request is expensive and other clients are present.
 func (t *toll) enterLane(ctx context.Context) (err error) {
 	if !t.expensive() || t.lane {
 		return nil
@@ -82,7 +82,7 @@ func (t *toll) enterLane(ctx context.Context) (err error) {
 	return err
 }
 
-// leaveLane releases the lane, if the request has one, without a pause.
+// leaveLane releases the lane (see lanes), if the request has one, without a pause.
 func (t *toll) leaveLane() {
 	if t.lane {
 		t.lane = false

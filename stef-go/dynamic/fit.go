@@ -126,7 +126,8 @@ func (f *fitter) text(dict string, v any) {
 	}
 }
 
-// first reports whether a record has an entry of a dictionary for the first time.
+// first reports whether the value v of a dictionary was not seen before, so that it is counted only
+// once.
 func (f *fitter) first(dict string, v any) bool {
 	key := string(appendKey(append([]byte(dict), 0), v))
 	first := !f.seen[key]

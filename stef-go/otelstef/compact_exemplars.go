@@ -22,7 +22,8 @@ import (
 const (
 	// maxSharedExemplars is the maximum number of exemplars that a series keeps.
 	maxSharedExemplars = 62
-	// maxExemplarBytes bounds the counted size of the exemplars of all series.
+	// maxExemplarBytes bounds the counted size of the exemplars of all series: the size by the rule
+	// of the specification, see countExemplar.
 	maxExemplarBytes = 1 << 23
 	// exemplarBytes and exemplarPairBytes are the counted sizes of an exemplar and of a
 	// pair of its attributes, without text.
@@ -309,8 +310,8 @@ func (f *metricsReaderForm) copySent(list *stefrt.Array[Exemplar], copies []exem
 // restoreExemplars sets list, which is part of the record, to the n exemplars of the
 // point. An exemplar with a bit in kept is copied from held, the exemplars of the
 // series. The other exemplars were sent; they are also copied to copies unless copies
-// is nil. restoreExemplars returns the counted size of the exemplars, and false if the
-// series cannot keep an exemplar.
+// is nil. restoreExemplars returns the counted size of the exemplars (see countExemplar), and false
+// if the series cannot keep an exemplar.
 func (f *metricsReaderForm) restoreExemplars(list *stefrt.Array[Exemplar], held, copies []exemplarCopy, n int, kept uint64) (counted int, ok bool) {
 	list.BeginEncode() // clears the marks of the list, so that new marks propagate
 	list.SetLen(n)
@@ -375,9 +376,9 @@ func (x *seriesIndex) keeper(s *series, n int, kept uint64, code int64, delta bo
 	return e
 }
 
-// countNew returns the counted size of the exemplars of a point. ok is false if the
-// series cannot keep an exemplar. Exemplars with a bit in kept equal the exemplars of
-// the series.
+// countNew returns the counted size of the exemplars of a point (see countExemplar). ok is false if
+// the series cannot keep an exemplar. Exemplars with a bit in kept equal the exemplars of the
+// series.
 func (x *seriesExemplars) countNew(p *Point, kept uint64) (counted int, ok bool) {
 	for i := range p.exemplars.Len() {
 		if kept>>i&1 != 0 {
@@ -395,7 +396,7 @@ func (x *seriesExemplars) countNew(p *Point, kept uint64) (counted int, ok bool)
 
 // keep stores the exemplars of a point in e, the exemplars of its series. If the series
 // cannot keep them, e becomes empty. Exemplars with a bit in kept are already in e.
-// counted is the counted size of the exemplars.
+// counted is the size of the exemplars by countExemplar.
 func (x *seriesIndex) keep(e *seriesExemplars, p *Point, kept uint64, counted int, ok bool) {
 	n := p.exemplars.Len()
 	if !ok || n > maxSharedExemplars || x.exemplars.counted-e.counted+counted > maxExemplarBytes {
@@ -425,8 +426,8 @@ func (x *seriesExemplars) setLen(n int) {
 	x.list = x.list[:n]
 }
 
-// countExemplar returns the counted size of an exemplar, or false if series do not keep
-// it.
+// countExemplar returns the counted size of an exemplar, by the rule of the specification. It
+// returns false if series do not keep the exemplar.
 func countExemplar(e *Exemplar) (n int, ok bool) {
 	if len(e.spanID)&^8 != 0 || len(e.traceID)&^16 != 0 {
 		return 0, false
@@ -444,8 +445,8 @@ func countExemplar(e *Exemplar) (n int, ok bool) {
 	return n, true
 }
 
-// counts returns the counted size of the copy without its text, because copies of the
-// exemplar share the text.
+// counts returns the counted size (see countExemplar) of the copy without its text, because copies
+// of the exemplar share the text.
 func (x *exemplarCopy) counts() int { return exemplarBytes + exemplarPairBytes*len(x.pairs) }
 
 // is reports whether the copy is equal to an exemplar.

@@ -318,9 +318,8 @@ type metricsReaderForm struct {
 	measured measuredMetrics
 }
 
-// heldContainers are the containers of the record at the last Restart. The series of these
-// containers are found by address. The containers are kept, so that no other value gets the same
-// address.
+// heldContainers are the metric, resource and scope of the record at the last Restart. Their series
+// are found by their addresses. The values are kept, so that no other value gets the same address.
 type heldContainers struct {
 	metric   *Metric
 	resource *Resource
@@ -407,9 +406,9 @@ func (f *metricsReaderForm) decode(r *MetricsReader) {
 			return
 		}
 	}
-	// Most points belong to a steady series. Do the same as undo for them, but without a
-	// compact.Point and without a call, which would take time for each point. code is the
-	// code of the time.
+	// Most points belong to a steady series (see compact.Series.Steady). For them, do the same as
+	// the method undo, but without a compact.Point and without a call, which would take time for
+	// each point. code is the code of the time.
 	residual := uint64(0)
 	if mask&MetricsFieldNumber != 0 {
 		f.fields.Number = d.number.Decode()

@@ -90,8 +90,8 @@ func (c *container) sum() uint64 {
 	return uint64(sum)
 }
 
-// hash combines the hash of the container, which the table of containers also uses,
-// with the hash of the set.
+// hash combines the hash of the container, which the table of containers (metric, resource and
+// scope) also uses, with the hash of the set.
 func (k *seriesKey) hash() uint64 { return codec.HashPair(k.seriesContainer.hash, k.set.hash) }
 
 type series struct {
@@ -177,9 +177,9 @@ const pairBytes = 16
 // overhead of slices.
 const wordBytes = 16
 
-// find returns the series of a record. moved says that the container of the record may differ
-// from the container of the last record. changed are the marks of the attributes that changed
-// since the last record.
+// find returns the series of a record. moved says that the container of the record (its metric,
+// resource and scope) may differ from the container of the last record. changed are the marks of
+// the attributes that changed since the last record.
 func (x *seriesIndex) find(c *container, moved bool, attributes *Attributes, changed uint64) *series {
 	last := x.last
 	if last == nil {
@@ -226,7 +226,7 @@ func (x *seriesIndex) find(c *container, moved bool, attributes *Attributes, cha
 	return next
 }
 
-// findNext implements find for a record whose container is that of next.
+// findNext implements find for a record with the same metric, resource and scope as next.
 func (x *seriesIndex) findNext(c *container, next *series, attributes *Attributes, changed uint64) *series {
 	last := x.last
 	same := true

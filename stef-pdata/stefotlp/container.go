@@ -471,8 +471,9 @@ func (e *encoder) id(text *mapping.IDText, x extent, n int, raw bool) ([]byte, e
 	return mapping.EncodeID(text, id, false), nil
 }
 
-// reject notes that the n items at e.at, an item or a container, are not written. A damaged
-// container is noted even if n is 0, because its items could not be counted.
+// reject notes that the n items at e.at are not written: one item, or all items of a container
+// (resource, scope or metric). A damaged container is noted even if n is 0, because its items could
+// not be counted.
 func (e *encoder) reject(prefix string, err error, n int) {
 	at := e.at
 	_, inner := mapping.Split(err)

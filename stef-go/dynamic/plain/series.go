@@ -111,7 +111,8 @@ func (t *tables) find(rec view) (*series, *home) {
 	return s, t.homes[key.resource]
 }
 
-// begin adds a series, and its home and set if they are new.
+// begin adds a series. It also adds the state of its resource (home) and its set of attributes, if
+// they are new.
 func (t *tables) begin(key *seriesKey, pairs []dynamic.Pair) *series {
 	t.addSet(key.attributes, pairs)
 	if len(t.series) >= maxSeries || t.setSize > maxSets || t.elements > maxElements {

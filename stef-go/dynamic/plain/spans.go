@@ -8,8 +8,8 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// maxNames is the maximum number of names with habits. One more name first discards the
-// habits of all names.
+// maxNames is the maximum number of names with habits (see nameHabits). One more name first
+// discards the habits of all names.
 //
 // spec: #compact-spans
 const maxNames = 4096

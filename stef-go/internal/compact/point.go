@@ -333,8 +333,8 @@ func (s *Points) Put(x *Series, p *Point, f *Fields) (words int) {
 	return words
 }
 
-// putSteady implements Put for a point of a steady series if all codes of the point are 0:
-// the fields for times and for the form do not change. For any other point it returns false
+// putSteady implements Put for a point of a steady series (see Series) if all codes of the point
+// are 0: the fields for times and for the form do not change. For any other point it returns false
 // and changes nothing. It is the inverse of TakeSteady.
 func (s *Points) putSteady(x *Series, p *Point, f *Fields) bool {
 	start := x.start
@@ -383,7 +383,7 @@ func (s *Points) putSteady(x *Series, p *Point, f *Fields) bool {
 // form, the bits that differ.
 const maxPlain = 28
 
-// sameForm returns the mantissa of a point of a steady series in the form of the last
+// sameForm returns the mantissa of a point of a steady series (see Series) in the form of the last
 // point. ok is false if choose could choose another form.
 func (x *Series) sameForm(p *Point) (m int64, ok bool) {
 	if p.Kind == Int {

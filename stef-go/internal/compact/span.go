@@ -37,7 +37,7 @@ type SpanFields struct {
 	Times []uint64
 }
 
-// maxNames is the maximum number of names that have habits.
+// maxNames is the maximum number of names that have habits (see habits).
 const maxNames = 1 << 12
 
 const (

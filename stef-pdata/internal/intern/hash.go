@@ -12,8 +12,8 @@ import (
 )
 
 // hash computes the hash of values of pdata and of records. It covers everything that a lookup
-// compares. If it omitted a part, containers that differ only in this part would have the same
-// hash, and each lookup would compare all of them.
+// compares. If it omitted a part, resources, scopes or metrics that differ only in this part would
+// have the same hash, and each lookup would compare all of them.
 type hash struct{ codec.Hash }
 
 func (h *hash) attributes(m pcommon.Map) {

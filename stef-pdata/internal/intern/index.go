@@ -64,8 +64,8 @@ func (x *index) add(h hash) uint32 {
 // Size returns how many ids there are.
 func (x *index) Size() int { return max(len(x.chain)-1, 0) }
 
-// predictionIndex is the part that pools of containers share: an index, the order of
-// the ids by value, and a prediction of the next id.
+// predictionIndex is the part that the pools of resources, scopes and metrics share: an index, the
+// order of the ids by value, and a prediction of the next id.
 type predictionIndex struct {
 	index
 	follow []uint32 // for each id: the id that followed it last time

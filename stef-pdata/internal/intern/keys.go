@@ -17,8 +17,8 @@ import (
 
 // KeySorter sorts attributes by key. Some producers send the attributes in a different
 // order each time, but there are few different keys and few different sets of keys.
-// Therefore each key has a number, and each set stores the place of each number in the
-// order of keys.
+// Therefore each key has a number, and each set stores, for each of these numbers, the place of the
+// key in the order of keys.
 type KeySorter struct {
 	PairCache
 	sets  [256]*KeySet

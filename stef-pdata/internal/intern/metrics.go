@@ -110,7 +110,8 @@ func (p *Metrics) RankByValue() {
 	})
 }
 
-// baseOf returns the value of the base of an entry, or the value of the entry if it is a base.
+// baseOf returns the value of the base of an entry (see Metrics), or the value of the entry if it
+// is a base.
 func (p *Metrics) baseOf(e *metricEntry) *otelstef.Metric {
 	if e.base != 0 {
 		e = &p.entries[e.base]

@@ -356,8 +356,8 @@ var empty = pcommon.NewValueEmpty()
 // Bytes returns the size of a set, counted as for mapping.MaxItemBytes.
 func (p *Sets) Bytes(id uint32) int { return p.entries[id].bytes }
 
-// Change sets dst to the attributes of the set to. dst has the attributes of the set from. If
-// from is 0, dst may have any attributes.
+// Change changes the attributes in dst from those of the set with the id from to those of the set
+// with the id to. If from is 0, dst may have any attributes before.
 func (p *Sets) Change(dst *otelstef.Attributes, from, to uint32) {
 	set := &p.entries[to]
 	if from == 0 {

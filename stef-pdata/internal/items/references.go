@@ -29,7 +29,7 @@ import (
 type references struct {
 	formats bool // the stream can have references with a format
 	records int  // number of log records
-	known   int  // number of habits with a reference
+	known   int  // number of keys whose values repeat a field: their habit has a reference
 	// wrote says that the log record has references. clash says that another text of the
 	// record looks like a reference.
 	wrote, clash bool
@@ -81,14 +81,14 @@ const (
 	// minReferred is the minimum length of a text that is replaced. Shorter texts rarely
 	// differ from record to record.
 	minReferred = 8
-	// While no habit is known, only the first searchFirst log records are examined, and
-	// then one of searchEvery log records.
+	// While no habit with a reference is known (see habit), only the first searchFirst log records
+	// are examined, and then one of searchEvery log records.
 	searchFirst = 64
 	searchEvery = 32
 	// If more than mostCompared keys have a reference, hasReference does not compare a key with
 	// them.
 	mostCompared = 4
-	// A habit ends when its misses exceed its matches by more than someMisses.
+	// A habit (see habit) ends when its misses exceed its matches by more than someMisses.
 	someMisses = 4
 )
 
