@@ -55,7 +55,8 @@ func (e *MetricsEncoder) sort() {
 const pointsPerSplit = 8
 
 // joinContainers sorts keys by resource and scope if readers would otherwise begin many more
-// containers than the batch has. Keys of the same resource and scope keep their order.
+// containers (resources, scopes and metrics) than the batch has. Keys of the same resource and
+// scope keep their order.
 func (e *MetricsEncoder) joinContainers(scopeBits, pairBits int) {
 	s := &e.sorter
 	begun, most := s.containers(), len(s.keys)/pointsPerSplit
@@ -74,7 +75,7 @@ func (e *MetricsEncoder) joinContainers(scopeBits, pairBits int) {
 	s.together = split[:0]
 }
 
-// containers returns how often readers begin a container.
+// containers returns how often readers begin a container (a resource, scope or metric).
 func (s *sorter) containers() int {
 	n := 0
 	var now ids

@@ -232,8 +232,8 @@ func (p *place) contains(file *os.File, info fs.FileInfo, read *digest) (bool, e
 }
 
 // replaced reports whether the path of the place has another file now. It does not read a file that has not
-// changed since it was opened: a folder may have many copies of one file, and each new copy is compared with
-// the places of all others.
+// changed since it was opened: a folder may have many copies of one file, and each new copy is
+// compared with the places of all other files.
 func (p *place) replaced() bool {
 	info, err := os.Stat(p.Key)
 	if err != nil || p.opened != nil && os.SameFile(info, p.opened) && info.Size() == p.opened.Size() && info.ModTime().Equal(p.opened.ModTime()) {

@@ -74,7 +74,7 @@ type place struct {
 	of   *account
 }
 
-// release returns the place. It may be called more than once.
+// release gives up the permission to decompress. It may be called more than once.
 func (p *place) release() {
 	if p.gate != nil {
 		p.gate.release(p.of, 1)

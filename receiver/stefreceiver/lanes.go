@@ -123,9 +123,9 @@ func (c *credit) add(received, cost int64) int64 {
 
 // batchCost returns the cost of a batch. It is the maximum of these costs: the weight of the batch
 // for admission; recordCost for each record; the plain size of the frame that begins with the
-// batch; the memory that the stream holds more than before the batch; the memory that decoding
-// allocated. The last cost is for streams that restart their dictionaries in each frame: they
-// allocate memory, but do not hold it.
+// batch; the increase in the memory that the stream holds; the memory that decoding allocated. The
+// last cost is for streams that restart their dictionaries in each frame: they allocate memory, but
+// do not hold it.
 func batchCost(weight int64, records uint64, plain, held, added int64) int64 {
 	return max(weight, recordCost*int64(records), plain, held/heldCost, added/addedCost)
 }

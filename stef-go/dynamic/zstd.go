@@ -111,8 +111,8 @@ func (z *inflater) frame(src io.Reader, f Frame, restart bool) ([]byte, error) {
 	return content, err
 }
 
-// dropSkippable removes the skippable frames at the end of the carry. The first of them must begin
-// in the first maxCarry bytes.
+// dropSkippable removes the skippable frames at the end of the carry, the compressed bytes after
+// the content of a frame. The first of them must begin in the first maxCarry bytes.
 func (c *compressed) dropSkippable() {
 	const magic, head = "\x2a\x4d\x18", 8 // the byte before magic is 0x50 to 0x5f
 	begins := func(b []byte) bool { return len(b) >= head && b[0]>>4 == 5 && string(b[1:4]) == magic }

@@ -193,8 +193,8 @@ func (w *sizeWalk) elements(s *shape, at unsafe.Pointer, n uintptr) {
 	}
 }
 
-// longText replaces the index of the type in a key of objectSet. The key is then that of a text
-// that has memory of its own.
+// longText replaces the index of the type in the key of an object (see objectSet) if the object is
+// a text that has memory of its own.
 const longText = 1<<16 - 1
 
 func (w *sizeWalk) text(s string) {

@@ -137,7 +137,7 @@ func (n *Node) Frozen() bool { return n.parent == &frozen }
 // Free reports whether the value is neither shared nor part of a record.
 func (n *Node) Free() bool { return n.parent == nil }
 
-// Oversize reports whether the record, or the record that shares this value, must be
+// Oversize reports whether the record that has this value, as a part or as a shared value, must be
 // checked before it is encoded.
 func (n *Node) Oversize() bool {
 	return n.bit&(oversize|hasLarge) != 0 && (n.parent == nil || n.parent == &frozen)

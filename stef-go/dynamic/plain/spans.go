@@ -123,7 +123,7 @@ func (s *spans) timesOf(rec, span view, base uint64, fields map[string]any) (sta
 	startCode := s.start.field(rec.number("Start"))
 	durationCode := int64(zigzag(uint64(s.duration.field(rec.number("Duration")))))
 
-	// Times has one code for each event, then the times and differences whose code is far.
+	// Times has one code for each event, then the times and differences for each code that is far.
 	var codes, others []uint64
 	if len(events) > 0 || startCode == far || durationCode == far {
 		times := s.times.elements(rec.sub("Compact").numbers("Times"))

@@ -31,8 +31,8 @@ func toDecimal(f float64, e uint) (m int64, ok bool) {
 	return m, math.Float64bits(fromDecimal(m, e)) == math.Float64bits(f)
 }
 
-// firstDecimal returns f as a decimal with the smallest possible exponent that is at
-// least from.
+// firstDecimal returns f as a decimal with the smallest possible exponent. The argument from is the
+// minimum of the exponent.
 func firstDecimal(f float64, from uint) (m int64, e uint, ok bool) {
 	if m, ok = toDecimal(f, from); ok {
 		return m, from, true

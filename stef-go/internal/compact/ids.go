@@ -48,7 +48,8 @@ func bitsOf(id uint64) (bit32 uint32, bit64 uint64) {
 	return 1 << (hash >> 53 & 31), 1 << (hash >> 58)
 }
 
-// lacks reports that the trace does not have an id. If it is false, the trace may have the id.
+// lacks returns true only if the trace does not have an id. If it returns false, the trace may have
+// the id.
 func (t *trace) lacks(id uint64) bool {
 	bit32, bit64 := bitsOf(id)
 	return t.seen32&bit32 == 0 || t.seen64&bit64 == 0

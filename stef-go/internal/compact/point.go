@@ -188,8 +188,8 @@ func giveClock(clock []tick) {
 	}
 }
 
-// next returns the number of the predicted next tick of a series, plus one. It returns 0
-// if it cannot predict the tick.
+// next returns the number of the tick (see tick) that is predicted for the next point of a series,
+// plus one. It returns 0 if it cannot predict the tick.
 func (s *Points) next(x *Series) uint32 {
 	if x.points == 0 || x.tick >= uint32(len(s.clock)) {
 		return 0

@@ -180,8 +180,8 @@ const (
 	minKnownText = 4
 	minKnownInt  = 3
 	maxKnown     = 1 << 8
-	// maxFound is the maximum number of links in a text. maxLooks is the maximum number of
-	// searches for candidates in a text. Without these limits, a text that repeats short
+	// maxFound is the maximum number of links (see link) in a text. maxLooks is the maximum number
+	// of searches for candidates in a text. Without these limits, a text that repeats short
 	// attributes would take a time that grows with the square of its length.
 	maxFound = 64
 	// maxKnownText is the size of the longest text of an attribute that a reference replaces.

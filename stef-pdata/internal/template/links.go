@@ -192,9 +192,9 @@ const (
 	// to a share of all texts: finding links takes as long as writing several texts.
 	linkTries      = 64
 	linkTriesShare = 16
-	// Most kinds of texts never repeat other fields. So searches for links end after freeSearches
-	// of them, unless one in searchesPerFound found links. One of searchShare texts is searched
-	// nevertheless, because the texts may change.
+	// Most kinds of texts never repeat other fields. So searches for links (see link) end after
+	// freeSearches searches, unless at least one in searchesPerFound found links. One of
+	// searchShare texts is searched nevertheless, because the texts may change.
 	freeSearches     = 16
 	searchesPerFound = 8
 	searchShare      = 256
