@@ -206,9 +206,9 @@ func (b *balancer[B]) list() []*backend[B] {
 	return b.backends
 }
 
-// changed reports a new status to the host when nothing can be delivered to any backend, and when
-// this ends. It logs when all backends are down. Then it calls tell, unless tell is nil. The
-// argument others says whether any backend is not down.
+// changed reports an error status to the host when nothing can be delivered to any backend, and
+// StatusOK when that has ended. It logs when all backends are down. Then it calls tell, unless tell
+// is nil. The argument others says whether any backend is not down.
 func (b *balancer[B]) changed(tell func(others bool)) {
 	b.mu.Lock() // held to the end: otherwise a slow call could report an old status after a newer one
 	defer b.mu.Unlock()

@@ -137,7 +137,7 @@ const heldCost = 4
 // addedCost bytes of memory that decoding allocates cost as much as one byte of telemetry.
 const addedCost = 2
 
-// newlyHeld returns how many bytes beyond streamAllowance a stream holds more than before.
+// newlyHeld returns by how many bytes the memory of a stream beyond streamAllowance has grown.
 func newlyHeld(before, after int64) int64 {
 	return max(0, max(after, streamAllowance)-max(before, streamAllowance))
 }

@@ -171,7 +171,7 @@ func (t *ReadTree) Release() {
 	}
 }
 
-// shorter is a column that Short reports on: bits may be missing at its end (see bitio.BitReader).
+// shorter is a column that can report missing bits at its end, see bitio.BitReader.Short.
 type shorter interface{ Short() bool }
 
 func (t *ReadTree) short() bool {

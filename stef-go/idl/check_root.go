@@ -78,7 +78,8 @@ func (r reach) structFrom(s *schema.Struct) {
 	r.fieldsOf(s)
 }
 
-// fieldsOf adds what the fields of s reach, and s only if they refer back to it.
+// fieldsOf adds the definitions that the fields of s reach. It adds s only if its fields refer back
+// to s.
 func (r reach) fieldsOf(s *schema.Struct) {
 	for _, f := range s.Fields {
 		r.typeFrom(&f.Type)

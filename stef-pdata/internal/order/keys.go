@@ -61,7 +61,8 @@ func Sort(keys, spare []Key, width int) (sorted, other []Key) {
 // sortMany sorts keys by their digits.
 func sortMany(keys, spare []Key, width, digit int, counts []uint32) (sorted, other []Key) {
 	if width > topDigits*digit {
-		// The highest bits separate most keys. Insertion sorts keys with equal highest bits.
+		// The highest bits separate most keys. The function insert then sorts keys with equal
+		// highest bits.
 		if keys, spare = radix(keys, spare, width-topDigits*digit, width, digit, counts); insert(keys) {
 			return keys, spare
 		}

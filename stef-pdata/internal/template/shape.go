@@ -27,7 +27,8 @@ type textShape struct {
 type fixedParam struct {
 	value string
 	holds bool
-	// differed says that the parameter had another value in a text without a linked template.
+	// differed says that the parameter had another value in a text without a linked template (see
+	// linkedTemplate).
 	differed bool
 }
 
