@@ -164,7 +164,7 @@ func validateHostPort(endpoint string) error {
 		return nil
 	}
 	if rest, ok := strings.CutPrefix(endpoint, "dns:"); ok && !strings.HasPrefix(rest, "//") && rest != "" {
-		if _, _, err := net.SplitHostPort(rest); err == nil { // the Collector accepts only dns:///
+		if _, _, err := net.SplitHostPort(rest); err == nil { // the Collector requires slashes after dns:
 			return fmt.Errorf("endpoint is %q: write dns:///%s, with three slashes", endpoint, rest)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/otelstef/stef/stef-pdata/internal/mapping"
 )
 
-// Container sets dst to the attributes of a resource, scope or metric, and returns them in their
+// Container sets dst to the attributes of a resource or scope, and returns them in their
 // original order.
 func (c *Copier) Container(dst *otelstef.Attributes, src pcommon.Map) (arrival *otelstef.Attributes, err error) {
 	if err := c.Attributes(dst, src); err != nil {
