@@ -98,8 +98,8 @@ func (p *places) unindex(one *place) {
 	}
 }
 
-// wasRead copies checksums of the bytes that were read to the place one. The source is the place
-// read.
+// wasRead sets the checksums of the place one, and the number of bytes that they cover, to those of
+// the place read.
 func (p *places) wasRead(one *place, read *place) {
 	one.Read, one.Digest = read.Read, read.Digest
 	if one.Sample == read.Sample && one.Sum == read.Sum {

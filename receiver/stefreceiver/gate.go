@@ -53,9 +53,9 @@ const presence = time.Second
 type account struct {
 	inUse, waiting int64
 	finish         int64 // virtual time after all requests of the client
-	// room contains the waiting requests of the client, the earliest start first. Only the
-	// first request can be next, so a search for the next request reads one request per
-	// client, even if a client has thousands of streams.
+	// room contains the waiting requests of the client, the earliest virtual start first. Only the
+	// first request can be next, so a search for the next request reads one request per client,
+	// even if a client has thousands of streams.
 	room []*waiter
 }
 

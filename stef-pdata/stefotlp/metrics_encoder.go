@@ -92,7 +92,7 @@ func (e *MetricsEncoder) pointsIn(x extent) (n int) {
 	return n
 }
 
-// description is the content of a Metric except the fields in its key.
+// description is the content of a Metric except the fields that identify it, which are in e.key.
 type description struct {
 	kind        uint64 // the tag of the data, or 0
 	data        extent

@@ -11,8 +11,8 @@ import (
 	"github.com/otelstef/stef/stef-go/codec"
 )
 
-// Splitter splits text bodies and decides which of them are written as templates. All
-// bodies of a container, or of a part of it, are added before the decision.
+// Splitter splits text bodies and decides which of them are written as templates. All bodies of a
+// resource and scope in a batch, or a part of them, are added before the decision.
 type Splitter struct {
 	// Links lets parameters refer to other fields of the log record.
 	Links bool
