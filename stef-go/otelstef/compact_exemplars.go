@@ -146,6 +146,7 @@ func (f *metricsReaderForm) decodePlain(d *pointDecoder) {
 	p := &f.plain
 	mask := d.head.Read(d.head.Fields)
 	p.node.SetModified(mask)
+	f.busy = f.busy || mask != 0
 	if mask&PointFieldFlags != 0 {
 		p.flags = d.flags.Decode()
 	}
@@ -174,6 +175,13 @@ func (d *pointDecoder) skipReplaced(p *Point, mask uint64) {
 // unshare sets the exemplars and flags of the point of a record. It returns false if the decoded
 // fields are invalid for the exemplars of the series.
 func (f *metricsReaderForm) unshare(rec *Metrics, s *series) bool {
+	ok := f.unshareSent(rec, s)
+	f.plain.node.SetModified(0)
+	f.busy = rec.point.exemplars.Len()|f.plain.exemplars.Len() != 0
+	return ok
+}
+
+func (f *metricsReaderForm) unshareSent(rec *Metrics, s *series) bool {
 	dst := &rec.point
 	f.restarted = false
 	mask := f.plain.node.Modified()

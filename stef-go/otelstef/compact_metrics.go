@@ -314,6 +314,8 @@ type metricsReaderForm struct {
 	// inRecord says that the record has exactly the exemplars that were sent last.
 	// notInPlain says that plain does not have these exemplars.
 	inRecord, notInPlain bool
+	// busy says that unshare must be called for the next point, even if its series has no exemplars.
+	busy bool
 
 	measured measuredMetrics
 }
@@ -341,6 +343,7 @@ func (f *metricsReaderForm) start(r *MetricsReader) {
 	f.begin(r.fields)
 	f.wire.clear()
 	f.plain.clear()
+	f.plain.node.SetModified(0)
 	f.inRecord, f.notInPlain = true, false // the record has no exemplars yet
 	f.fields = compact.Fields{Floats: f.fields.Floats[:0]}
 	f.reader = r
@@ -358,6 +361,7 @@ func (f *metricsReaderForm) computed() uint64 { return MetricsFieldPoint }
 // Restart discards the state of the compact form.
 func (f *metricsReaderForm) Restart() {
 	f.metricsForm.Restart()
+	f.busy = f.shares
 	f.point.Words, f.point.Floats = nil, nil // they belong to a series, whose memory another series may use now
 	s := &f.reader.record
 	f.held = heldContainers{s.metric, s.resource, s.scope}
@@ -366,7 +370,6 @@ func (f *metricsReaderForm) Restart() {
 func (f *metricsReaderForm) decode(r *MetricsReader) {
 	s, d := &r.record, &r.decoder
 	mask := d.head.Read(d.head.Fields)
-	f.plain.node.SetModified(0)
 	s.point.node.SetModified(0)
 	x, codes := f.index.last, uint64(0)
 	if mask&^MetricsFieldNumber != 0 || x == nil {
@@ -384,7 +387,10 @@ func (f *metricsReaderForm) decode(r *MetricsReader) {
 		if stefrt.Faulty(&r.ReadStream) {
 			return
 		}
-		moved := mask&metricsContainer != 0 || f.stale
+		moved := mask&metricsContainer != 0
+		if x == nil {
+			moved = moved || f.stale // stale is false if a series is known
+		}
 		if moved {
 			f.enter(s)
 		}
@@ -429,7 +435,7 @@ func (f *metricsReaderForm) decode(r *MetricsReader) {
 	dst.startTimestamp, dst.timestamp = start, time
 	dst.node.SetModified(marks)
 	s.node.SetModified(mask&^(MetricsFieldCompact|MetricsFieldNumber) | stefrt.If(marks != 0, MetricsFieldPoint))
-	if f.shares && (f.plain.node.Modified() != 0 || f.sharing(dst, x)) && !f.unshare(s, x) {
+	if (f.busy || x.exemplars != nil) && !f.unshare(s, x) {
 		d.head.NoSuchForm()
 	}
 }
@@ -523,7 +529,7 @@ func (f *metricsReaderForm) undo(r *MetricsReader, x *series, mask, code uint64,
 		return
 	}
 	if !ok || !f.restore(s) ||
-		f.shares && (f.plain.node.Modified() != 0 || f.sharing(&s.point, x)) && !f.unshare(s, x) {
+		(f.busy || x.exemplars != nil) && !f.unshare(s, x) {
 		d.head.NoSuchForm()
 	}
 }

@@ -558,6 +558,9 @@ func (s *Points) learnTick(x *Series, time uint64, next uint32) {
 // mispredicted. learnStep does not count bits: a has fewer bits than b if and only if
 // a < b&^a.
 func (x *Series) learnStep(step int64) {
+	if step|x.step == 0 {
+		return
+	}
 	second := step - x.step
 	x.step = step
 	first, fewer := uint64(step^step>>63), uint64(second^second>>63)

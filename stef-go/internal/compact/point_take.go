@@ -240,13 +240,7 @@ func (s *Points) takeWords(x *Series, f *Fields, p *Point, far int) (grown int, 
 		words := roomFor(r.words[:old], n)[:n]
 		clear(words[old:])
 		r.words = words
-		value, delta := s.words.value, s.words.delta // the same as Run.Take, but with the state in registers
-		for i, w := range f.Words[:len(words)] {
-			step := w - value
-			words[i] += step - delta
-			value, delta = w, step
-		}
-		s.words = Run{value, delta}
+		s.words.takeAll(words, f.Words)
 		for i, w := range f.Words[n:] {
 			s.far[i] = s.words.Take(w)
 		}

@@ -65,5 +65,21 @@ func (s *Run) Take(value uint64) uint64 {
 	return r
 }
 
+// takeAll adds to each element of sums the residual of the element of sent at the same index. It
+// does the same as Take for each element, but with the state in registers: that is why it is
+// not part of its caller, which has too many other variables.
+//
+//go:noinline
+func (s *Run) takeAll(sums, sent []uint64) {
+	value, delta := s.value, s.delta
+	sent = sent[:len(sums)]
+	for i, w := range sent {
+		step := w - value
+		sums[i] += step - delta
+		value, delta = w, step
+	}
+	s.value, s.delta = value, delta
+}
+
 // Reset discards all state.
 func (s *Run) Reset() { *s = Run{} }
