@@ -39,7 +39,7 @@ var internal = map[string]bool{
 	"node": true, "present": true, "sentPresent": true, "slot": true,
 	"typ": true, "sent": true, "num": true, "str": true, "box": true, "head": true, "dict": true,
 	"init": true, "clear": true, "markAll": true, "clean": true, "freeze": true, "markDiff": true,
-	"share": true, "edit": true, "hash": true, "size": true, "open": true,
+	"share": true, "edit": true, "hash": true, "size": true, "open": true, "setText": true,
 	"json": true, "register": true, "copyFrom": true, "encodeFields": true, "decodeFields": true,
 }
 

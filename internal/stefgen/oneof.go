@@ -6,6 +6,7 @@ package stefgen
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/otelstef/stef/stef-go/schema"
 )
@@ -169,6 +170,12 @@ func (p *plan) printOneofAccess(pr *printer, n string, fields []*field, box bool
 	for _, f := range fields {
 		p.printChoice(pr, n, f)
 	}
+	if i := slices.IndexFunc(fields, func(f *field) bool { return inDict(f.t) }); i >= 0 {
+		pr.Decl("func (v *%s) setText(typ %sType, x string, ref stef.TextRef) {", n, n)
+		pr.P("if v.typ == typ && codec.SameText(v.str, stef.TextRef(v.num), x, ref) {")
+		pr.P("if ref != 0 {\nv.num = uint64(ref)\n}\nreturn\n}")
+		pr.P("v.node.Mark(1)\n%sv.typ = typ\nv.str, v.num = x, uint64(ref)\n}", large(fields[i].t, "v.node", "x"))
+	}
 }
 
 // printChoiceInit prints the switch that sets a new choice to its initial value.
@@ -219,9 +226,8 @@ func (p *plan) printChoice(pr *printer, n string, f *field) {
 		pr.P("func (v *%s) Set%s(x string) { v.Set%sRef(x, 0) }", n, f.name, f.name)
 		pr.Decl("// Set%sRef is Set%s with the reference to the text in the writer's dictionary, or 0.", f.name, f.name)
 		pr.P("func (v *%s) Set%sRef(x string, ref stef.TextRef) {", n, f.name)
-		pr.P("if v.typ == %s && codec.SameText(v.str, stef.TextRef(v.num), x, ref) {", f.bit)
-		pr.P("if ref != 0 {\nv.num = uint64(ref)\n}\nreturn\n}")
-		pr.P("v.node.Mark(1)\n%sv.typ = %s\nv.str, v.num = x, uint64(ref)\n}", large(f.t, "v.node", "x"), f.bit)
+		// Callers inline this comparison, so most unchanged values cost no call.
+		pr.P("if ref == 0 || v.num != uint64(ref) || v.typ != %s {\nv.setText(%s, x, ref)\n}\n}", f.bit, f.bit)
 		return
 	}
 	pr.P("func (v *%s) Set%s(x %s) {", n, f.name, goType(f.t))

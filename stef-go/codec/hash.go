@@ -75,7 +75,7 @@ func Words(v string) (a, b uint64) {
 	case n >= 8:
 		return Word64(v), Word64(v[n-8:])
 	case n >= 4:
-		return word32(v), word32(v[n-4:])
+		return Word32(v), Word32(v[n-4:])
 	case n > 0:
 		return uint64(v[0]) | uint64(v[n>>1])<<8 | uint64(v[n-1])<<16, 0
 	}
@@ -110,7 +110,8 @@ func Word64(s string) uint64 {
 		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
 }
 
-func word32(s string) uint64 {
+// Word32 returns the first 4 bytes as one number.
+func Word32(s string) uint64 {
 	s = s[:4]
 	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24
 }

@@ -93,7 +93,7 @@ func (x *TextIndex) resolve(texts []Text, base, none Ref) {
 		case n >= 8:
 			a, b = Word64(t.Text), Word64(t.Text[n-8:])
 		case n >= 4:
-			a, b = word32(t.Text), word32(t.Text[n-4:])
+			a, b = Word32(t.Text), Word32(t.Text[n-4:])
 		case n > 0:
 			a = uint64(t.Text[0]) | uint64(t.Text[n>>1])<<8 | uint64(t.Text[n-1])<<16
 		}

@@ -147,18 +147,9 @@ func (v *AnyValue) SetString(x string) { v.SetStringRef(x, 0) }
 
 // SetStringRef is SetString with the reference to the text in the writer's dictionary, or 0.
 func (v *AnyValue) SetStringRef(x string, ref stef.TextRef) {
-	if v.typ == AnyValueTypeString && codec.SameText(v.str, stef.TextRef(v.num), x, ref) {
-		if ref != 0 {
-			v.num = uint64(ref)
-		}
-		return
+	if ref == 0 || v.num != uint64(ref) || v.typ != AnyValueTypeString {
+		v.setText(AnyValueTypeString, x, ref)
 	}
-	v.node.Mark(1)
-	if len(x) >= stefrt.LargeText {
-		v.node.SetLarge()
-	}
-	v.typ = AnyValueTypeString
-	v.str, v.num = x, uint64(ref)
 }
 
 // Bool is a truth value.
@@ -268,6 +259,21 @@ func (v *AnyValue) SetBytes(x []byte) {
 		v.typ = AnyValueTypeBytes
 		v.box.bytes = append(v.box.bytes[:0], x...)
 	}
+}
+
+func (v *AnyValue) setText(typ AnyValueType, x string, ref stef.TextRef) {
+	if v.typ == typ && codec.SameText(v.str, stef.TextRef(v.num), x, ref) {
+		if ref != 0 {
+			v.num = uint64(ref)
+		}
+		return
+	}
+	v.node.Mark(1)
+	if len(x) >= stefrt.LargeText {
+		v.node.SetLarge()
+	}
+	v.typ = typ
+	v.str, v.num = x, uint64(ref)
 }
 
 // String returns the value for human readers: text unchanged, bytes as base64,

@@ -148,18 +148,9 @@ func (v *BodyValue) SetString(x string) { v.SetStringRef(x, 0) }
 
 // SetStringRef is SetString with the reference to the text in the writer's dictionary, or 0.
 func (v *BodyValue) SetStringRef(x string, ref stef.TextRef) {
-	if v.typ == BodyValueTypeString && codec.SameText(v.str, stef.TextRef(v.num), x, ref) {
-		if ref != 0 {
-			v.num = uint64(ref)
-		}
-		return
+	if ref == 0 || v.num != uint64(ref) || v.typ != BodyValueTypeString {
+		v.setText(BodyValueTypeString, x, ref)
 	}
-	v.node.Mark(1)
-	if len(x) >= stefrt.LargeText {
-		v.node.SetLarge()
-	}
-	v.typ = BodyValueTypeString
-	v.str, v.num = x, uint64(ref)
 }
 
 // Bool is a truth value.
@@ -269,6 +260,21 @@ func (v *BodyValue) SetBytes(x []byte) {
 		v.typ = BodyValueTypeBytes
 		v.box.bytes = append(v.box.bytes[:0], x...)
 	}
+}
+
+func (v *BodyValue) setText(typ BodyValueType, x string, ref stef.TextRef) {
+	if v.typ == typ && codec.SameText(v.str, stef.TextRef(v.num), x, ref) {
+		if ref != 0 {
+			v.num = uint64(ref)
+		}
+		return
+	}
+	v.node.Mark(1)
+	if len(x) >= stefrt.LargeText {
+		v.node.SetLarge()
+	}
+	v.typ = typ
+	v.str, v.num = x, uint64(ref)
 }
 
 // String returns the value for human readers: text unchanged, bytes as base64,

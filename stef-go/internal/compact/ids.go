@@ -148,8 +148,8 @@ func (s *ids) element(position uint32) *spanID {
 	return &s.slabs[position/slabIDs][position%slabIDs]
 }
 
-func (s *ids) find(number uint32, id uint64) (place, bool) {
-	t := s.trace(number)
+// find returns where an id of the trace t is. number is the number of t.
+func (s *ids) find(t *trace, number uint32, id uint64) (place, bool) {
 	if t.lacks(id) {
 		return place{}, false
 	}
@@ -268,10 +268,9 @@ func (s *ids) grow(t *trace) {
 	s.used += elements
 }
 
-// put adds an id, which the trace must not have yet, to a trace in a writer. If the trace is then
-// too long for a linear search (see scanned), put also makes the index contain all of its ids.
-func (s *ids) put(number uint32, id uint64) (position uint32) {
-	t := s.trace(number)
+// put adds an id, which the trace t must not have yet, in a writer. number is the number of t. If the trace is
+// then too long for a linear search (see scanned), put also makes the index contain all of its ids.
+func (s *ids) put(t *trace, number uint32, id uint64) (position uint32) {
 	position = s.add(t, id)
 	switch {
 	case t.ids == scanned+1:

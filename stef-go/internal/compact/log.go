@@ -104,11 +104,11 @@ func (s *Logs) putIDs(x *Log, f *LogFields) {
 	}
 	number := s.ids.last - 1
 	code = 0
-	if p, ok := s.ids.find(number, x.ID); ok {
+	if p, ok := s.ids.find(t, number, x.ID); ok {
 		code = uint64(t.ids - p.order)
 	} else {
 		f.ID = x.ID
-		s.ids.put(number, x.ID)
+		s.ids.put(t, number, x.ID)
 	}
 	f.Known = s.known.Put(code)
 }

@@ -204,32 +204,32 @@ func (s *Spans) Put(x *Span, f *SpanFields) {
 	var parent *spanID
 	code = parentNone
 	if x.HasParent {
-		if p, ok := s.ids.find(number, x.Parent); ok {
+		if p, ok := s.ids.find(t, number, x.Parent); ok {
 			parent = s.ids.element(p.position)
 			code = parentNew + uint64(t.ids-p.order)
 		} else {
 			code = parentNew
 			f.ParentID = x.Parent
-			s.ids.put(number, x.Parent)
+			s.ids.put(t, number, x.Parent)
 		}
 	}
 	f.Parent = s.parent.Put(code - h.parent)
 	h.parent = code
 	s.putTimes(x, s.base(t, parent), f)
-	code = s.putID(number, x, &f.ID)
+	code = s.putID(t, number, x, &f.ID)
 	f.Known = s.known.Put(code - h.known)
 	h.known = code
 	t.start, s.before = x.Start, x.Start
 }
 
 // putID returns the code of the id of a span. It sets *id if the id is new.
-func (s *Spans) putID(number uint32, x *Span, id *uint64) (code uint64) {
-	p, ok := s.ids.find(number, x.ID)
+func (s *Spans) putID(t *trace, number uint32, x *Span, id *uint64) (code uint64) {
+	p, ok := s.ids.find(t, number, x.ID)
 	if ok {
-		code = uint64(s.ids.trace(number).ids - p.order)
+		code = uint64(t.ids - p.order)
 	} else {
 		*id = x.ID
-		p.position = s.ids.put(number, x.ID)
+		p.position = s.ids.put(t, number, x.ID)
 	}
 	s.ids.element(p.position).start = x.Start
 	return code

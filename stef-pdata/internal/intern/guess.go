@@ -105,8 +105,7 @@ func (s *KeySorter) findGuessed(found *SortedPairs, set *KeySet, m pcommon.Map, 
 		return false
 	}
 	from := len(store.Values)
-	store.extend(len(o.keys))
-	sorted, types, places := store.Values[from:], store.Types[from:], store.Places[from:]
+	sorted, types, places := store.extend(len(o.keys))
 	kinds, size := Kinds(0), 0
 	i := 0
 	for k, v := range m.All() {
@@ -165,7 +164,7 @@ func (c *PairCache) value(key *orderedKey, text string) stef.TextRef {
 		return s.value
 	}
 	p := Pair{Key: stef.Text{Text: key.text}, Value: stef.Text{Text: text}}
-	c.miss(&p, s, &pairSlot{key0: key.word0, key1: key.word1, value0: word0, value1: word1, lengths: lengths})
+	c.miss(&p, s)
 	return p.Value.Ref
 }
 

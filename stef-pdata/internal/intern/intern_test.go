@@ -237,7 +237,7 @@ func TestKeySorterGuesses(t *testing.T) {
 		s.Find(&found, m, &store, 7)
 		fresh := KeySorter{}
 		fresh.Init(keys.view(), values.view())
-		fresh.findAny(&want, m, &plain)
+		fresh.findAny(&want, m, &plain, nil)
 		require.Equal(t, plain, store)
 		require.Equal(t, want.Set.Keys, found.Set.Keys)
 		require.Equal(t, want.Set.Bytes, found.Set.Bytes)

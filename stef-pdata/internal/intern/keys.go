@@ -75,13 +75,16 @@ func (p *PairStore) Reset() {
 	p.Values, p.Types, p.Places = p.Values[:0], p.Types[:0], p.Places[:0]
 }
 
-func (p *PairStore) extend(n int) {
-	n += len(p.Values)
+// extend adds n attributes and returns their places in the three lists.
+func (p *PairStore) extend(n int) (values []stef.Text, types []otelstef.AnyValueType, places []uint8) {
+	from := len(p.Values)
+	n += from
 	// Grow roughly doubles the capacity here. append would add only about a quarter to large slices.
 	if n > min(cap(p.Values), cap(p.Types), cap(p.Places)) {
 		p.Values, p.Types, p.Places = slices.Grow(p.Values, n), slices.Grow(p.Types, n), slices.Grow(p.Places, n)
 	}
 	p.Values, p.Types, p.Places = p.Values[:n], p.Types[:n], p.Places[:n]
+	return p.Values[from:], p.Types[from:], p.Places[from:]
 }
 
 // cut removes all attributes except the first n.
@@ -100,15 +103,15 @@ func (s *KeySorter) Find(found *SortedPairs, m pcommon.Map, store *PairStore, co
 		return
 	}
 	if last[1] == nil || !s.findGuessed(found, last[1], m, store) {
-		s.findAny(found, m, store)
+		s.findAny(found, m, store, last[0])
 	}
 	if found.Set != last[0] {
 		last[0], last[1] = found.Set, last[0]
 	}
 }
 
-// findAny is Find without a guess.
-func (s *KeySorter) findAny(found *SortedPairs, m pcommon.Map, store *PairStore) {
+// findAny is Find without a guess of the order of the keys. likely is the set that m probably has, or nil.
+func (s *KeySorter) findAny(found *SortedPairs, m pcommon.Map, store *PairStore, likely *KeySet) {
 	n := m.Len()
 	if n > MaxSetKeys {
 		found.Set = nil
@@ -116,28 +119,33 @@ func (s *KeySorter) findAny(found *SortedPairs, m pcommon.Map, store *PairStore)
 	}
 	pairs := s.Collect(m)
 	from := len(store.Values)
-	store.extend(n)
-	sorted, types, places := store.Values[from:][:len(pairs)], store.Types[from:][:len(pairs)], store.Places[from:][:len(pairs)]
-	set := s.setOf(pairs, places)
+	sorted, types, places := store.extend(n)
+	set := likely
+	if set == nil || !set.fits(pairs, places) {
+		set = s.setOf(pairs, places)
+	}
 	if found.Set = set; set == nil {
 		store.cut(from)
 		return
 	}
-	keys, kinds, size := set.Keys, Kinds(0), 0
+	if set.order.epoch != s.PairCache.keys.Epoch() { // otherwise the references in the set are valid
+		for i := range pairs {
+			set.Keys[places[i]].Ref = pairs[i].Key.Ref
+		}
+	}
+	kinds, size := Kinds(0), 0
+	places = places[:len(pairs)] // no index check in the loop
 	for i := range pairs {
 		p := &pairs[i]
 		place := places[i]
 		v := &sorted[place]
 		*v = p.Value
 		types[place] = p.Type
-		kinds |= 1 << p.Type
+		kinds |= 1 << (p.Type & 7)
 		if p.Type != otelstef.AnyValueTypeString {
 			v.Ref = stef.TextRef(p.Bits)
 		}
 		size += len(p.Value.Text)
-		if key := &keys[place]; key.Ref != p.Key.Ref {
-			key.Ref = p.Key.Ref
-		}
 	}
 	found.From, found.Bytes, found.Kinds = uint32(from), size, kinds
 	s.learnOrder(set, pairs, places)
@@ -151,9 +159,9 @@ func (s *KeySorter) Collect(m pcommon.Map) []Pair {
 	if s.Keys() > MaxKeys || s.KeyBytes() > maxKeyBytes {
 		s.forget()
 	}
-	i := 0
+	i, pairs := 0, (*[MaxSetKeys]Pair)(s.pairs)
 	for k, v := range m.All() {
-		p := &s.pairs[i]
+		p := &pairs[i%MaxSetKeys]
 		p.Key.Text, p.Value.Text, p.Type = k, v.Str(), otelstef.AnyValueTypeString
 		if p.Value.Text == "" {
 			p.scalar(v)

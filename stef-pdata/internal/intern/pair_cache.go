@@ -49,6 +49,11 @@ type pairSlot struct {
 	number                     uint64 // counted from 1
 }
 
+// place returns the place of a pair in a table of 1<<pairBits slots.
+func (s *pairSlot) place() uint64 {
+	return codec.HashPair(s.key0^bits.RotateLeft64(s.value1, 32), s.value0^bits.RotateLeft64(s.key1, 32)) >> (64 - pairBits)
+}
+
 const (
 	firstPairBits = 6
 	pairBits      = 11
@@ -97,35 +102,65 @@ func (c *PairCache) Resolve(pairs []Pair) {
 		c.begin()
 	}
 	slots := c.slots
-	mask := uint64(len(slots) - 1)
 	for i := range pairs {
 		p := &pairs[i]
 		key, value := p.Key.Text, p.Value.Text
-		// Most texts have 8 bytes or more. The code below reads the words of such texts without the
-		// cost of a call of Words.
-		var key0, key1, value0, value1 uint64
-		if len(key) >= 8 {
-			key0, key1 = codec.Word64(key), codec.Word64(key[len(key)-8:])
-		} else {
-			key0, key1 = codec.Words(key)
+		// The words are read as codec.Words does, but without a call: around a call, the variables of the
+		// loop would be stored and loaded again. For the same reason, the calls below do the rest of the
+		// work for their pair.
+		if len(key) < 8 {
+			c.resolve(p)
+			slots = c.slots // which may have grown
+			continue
 		}
-		if len(value) >= 8 {
-			value0, value1 = codec.Word64(value), codec.Word64(value[len(value)-8:])
-		} else {
-			value0, value1 = codec.Words(value)
+		key0, key1 := codec.Word64(key), codec.Word64(key[len(key)-8:])
+		var value0, value1 uint64
+		switch n := len(value); {
+		case n >= 8:
+			value0, value1 = codec.Word64(value), codec.Word64(value[n-8:])
+		case n >= 4:
+			value0, value1 = codec.Word32(value), codec.Word32(value[n-4:])
+		case n > 0:
+			value0 = uint64(value[0]) | uint64(value[n>>1])<<8 | uint64(value[n-1])<<16
 		}
 		lengths := uint64(len(key))<<32 | uint64(len(value))
 		h := codec.HashPair(key0^bits.RotateLeft64(value1, 32), value0^bits.RotateLeft64(key1, 32))
-		s := &slots[h>>(64-pairBits)&mask]
-		if (s.key0^key0)|(s.key1^key1)|(s.value0^value0)|(s.value1^value1)|(s.lengths^lengths) != 0 ||
-			s.number == 0 || lengths&longLengths != 0 && !c.same(s, key, value) {
-			c.miss(p, s, &pairSlot{key0: key0, key1: key1, value0: value0, value1: value1, lengths: lengths})
-			slots = c.slots // which may have grown
-			mask = uint64(len(slots) - 1)
+		s := &slots[h>>(64-pairBits)&uint64(len(slots)-1)]
+		if (s.key0^key0)|(s.key1^key1)|(s.value0^value0)|(s.value1^value1)|(s.lengths^lengths) != 0 || s.number == 0 {
+			c.miss(p, s)
+			slots = c.slots
+			continue
+		}
+		if lengths&longLengths != 0 {
+			c.resolveLong(p, s)
+			slots = c.slots
 			continue
 		}
 		p.Key.Ref, p.Value.Ref, p.Number = s.key, s.value, uint32(s.number-1)
 	}
+}
+
+// resolve is Resolve for one pair.
+func (c *PairCache) resolve(p *Pair) {
+	var words pairSlot
+	words.key0, words.key1 = codec.Words(p.Key.Text)
+	words.value0, words.value1 = codec.Words(p.Value.Text)
+	words.lengths = uint64(len(p.Key.Text))<<32 | uint64(len(p.Value.Text))
+	s := &c.slots[words.place()&uint64(len(c.slots)-1)]
+	if (s.key0^words.key0)|(s.key1^words.key1)|(s.value0^words.value0)|(s.value1^words.value1)|(s.lengths^words.lengths) != 0 || s.number == 0 {
+		c.miss(p, s)
+		return
+	}
+	c.resolveLong(p, s)
+}
+
+// resolveLong is Resolve for a pair that has the words and the lengths of a slot.
+func (c *PairCache) resolveLong(p *Pair, s *pairSlot) {
+	if !c.same(s, p.Key.Text, p.Value.Text) {
+		c.miss(p, s)
+		return
+	}
+	p.Key.Ref, p.Value.Ref, p.Number = s.key, s.value, uint32(s.number-1)
 }
 
 // begin clears the slots, because they refer to the dictionaries before a restart.
@@ -137,8 +172,7 @@ func (c *PairCache) begin() {
 	c.epochs = [2]uint64{c.keys.Epoch(), c.values.Epoch()}
 }
 
-// same reports whether key and value are the texts of a slot with the same words. At
-// least one of the two is long.
+// same reports whether key and value are the texts of a slot with the same words.
 func (c *PairCache) same(s *pairSlot, key, value string) bool {
 	return (len(key) <= codec.ShortText || c.keys.Is(s.key, key)) &&
 		(len(value) <= codec.ShortText || c.values.Is(s.value, value))
@@ -146,15 +180,20 @@ func (c *PairCache) same(s *pairSlot, key, value string) bool {
 
 // miss looks up a pair in the dictionaries. The slot stores the pair only if both
 // texts are known: a pair that occurs once is not worth a slot.
-func (c *PairCache) miss(p *Pair, slot, found *pairSlot) {
+func (c *PairCache) miss(p *Pair, slot *pairSlot) {
 	p.Number, _ = c.numbers.Number(p.Key.Text)
 	p.Key.Ref, p.Value.Ref = c.keys.Ref(p.Key.Text), 0
 	if len(p.Value.Text) <= maxValue {
 		p.Value.Ref = c.values.Ref(p.Value.Text)
 	}
 	if (p.Key.Ref != 0 || len(p.Key.Text) < codec.MinEntry) && (p.Value.Ref != 0 || len(p.Value.Text) < codec.MinEntry) {
-		found.key, found.value, found.number = p.Key.Ref, p.Value.Ref, uint64(p.Number)+1
-		c.set(slot, found)
+		found := pairSlot{
+			lengths: uint64(len(p.Key.Text))<<32 | uint64(len(p.Value.Text)),
+			key:     p.Key.Ref, value: p.Value.Ref, number: uint64(p.Number) + 1,
+		}
+		found.key0, found.key1 = codec.Words(p.Key.Text)
+		found.value0, found.value1 = codec.Words(p.Value.Text)
+		c.set(slot, &found)
 		if 2*c.pairs > len(c.slots) && len(c.slots) < 1<<pairBits {
 			c.grow()
 		}
@@ -178,8 +217,7 @@ func (c *PairCache) grow() {
 	c.used, c.pairs = c.used[:0], 0
 	for i := range old {
 		if s := &old[i]; s.number != 0 {
-			h := codec.HashPair(s.key0^bits.RotateLeft64(s.value1, 32), s.value0^bits.RotateLeft64(s.key1, 32))
-			c.set(&c.slots[h>>(64-pairBits)&uint64(len(c.slots)-1)], s)
+			c.set(&c.slots[s.place()&uint64(len(c.slots)-1)], s)
 		}
 	}
 }

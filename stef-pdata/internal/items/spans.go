@@ -183,7 +183,8 @@ func (w *Spans) placed(dst *otelstef.Attributes, src pcommon.Map, found *intern.
 	if err := w.TakePairs(n); err != nil {
 		return err
 	}
-	values := store.Values[found.From:][:n]
+	from, to := int(found.From), int(found.From)+n
+	values := store.Values[from:to]
 	w.Left -= set.Bytes + found.Bytes
 	if found.Kinds == intern.Text && !known {
 		dst.SetStrings(set.Keys, values)
@@ -196,7 +197,7 @@ func (w *Spans) placed(dst *otelstef.Attributes, src pcommon.Map, found *intern.
 			dst.SetKeyRef(i, key.Text, key.Ref)
 		}
 	}
-	types := store.Types[found.From:][:n]
+	types := store.Types[from:to][:len(values)]
 	for i := range values {
 		v := &values[i]
 		switch types[i] {

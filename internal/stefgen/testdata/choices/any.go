@@ -354,18 +354,9 @@ func (v *Any) SetWord(x string) { v.SetWordRef(x, 0) }
 
 // SetWordRef is SetWord with the reference to the text in the writer's dictionary, or 0.
 func (v *Any) SetWordRef(x string, ref stef.TextRef) {
-	if v.typ == AnyTypeWord && codec.SameText(v.str, stef.TextRef(v.num), x, ref) {
-		if ref != 0 {
-			v.num = uint64(ref)
-		}
-		return
+	if ref == 0 || v.num != uint64(ref) || v.typ != AnyTypeWord {
+		v.setText(AnyTypeWord, x, ref)
 	}
-	v.node.Mark(1)
-	if len(x) >= stefrt.LargeText {
-		v.node.SetLarge()
-	}
-	v.typ = AnyTypeWord
-	v.str, v.num = x, uint64(ref)
 }
 
 // Raw returns the field.
@@ -564,6 +555,21 @@ func (v *Any) TagLists() *list.Of[Tags] {
 func (v *Any) SetTagLists() *list.Of[Tags] {
 	v.SetType(AnyTypeTagLists)
 	return (*list.Of[Tags])(&v.box.tagLists)
+}
+
+func (v *Any) setText(typ AnyType, x string, ref stef.TextRef) {
+	if v.typ == typ && codec.SameText(v.str, stef.TextRef(v.num), x, ref) {
+		if ref != 0 {
+			v.num = uint64(ref)
+		}
+		return
+	}
+	v.node.Mark(1)
+	if len(x) >= stefrt.LargeText {
+		v.node.SetLarge()
+	}
+	v.typ = typ
+	v.str, v.num = x, uint64(ref)
 }
 
 // String returns the value for human readers: text unchanged, bytes as base64,

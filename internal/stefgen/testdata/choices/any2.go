@@ -143,18 +143,9 @@ func (v *Any2) SetStr(x string) { v.SetStrRef(x, 0) }
 
 // SetStrRef is SetStr with the reference to the text in the writer's dictionary, or 0.
 func (v *Any2) SetStrRef(x string, ref stef.TextRef) {
-	if v.typ == Any2TypeStr && codec.SameText(v.str, stef.TextRef(v.num), x, ref) {
-		if ref != 0 {
-			v.num = uint64(ref)
-		}
-		return
+	if ref == 0 || v.num != uint64(ref) || v.typ != Any2TypeStr {
+		v.setText(Any2TypeStr, x, ref)
 	}
-	v.node.Mark(1)
-	if len(x) >= stefrt.LargeText {
-		v.node.SetLarge()
-	}
-	v.typ = Any2TypeStr
-	v.str, v.num = x, uint64(ref)
 }
 
 // Raw returns the field.
@@ -192,6 +183,21 @@ func (v *Any2) Point() *Point {
 func (v *Any2) SetPoint() *Point {
 	v.SetType(Any2TypePoint)
 	return &v.box.point
+}
+
+func (v *Any2) setText(typ Any2Type, x string, ref stef.TextRef) {
+	if v.typ == typ && codec.SameText(v.str, stef.TextRef(v.num), x, ref) {
+		if ref != 0 {
+			v.num = uint64(ref)
+		}
+		return
+	}
+	v.node.Mark(1)
+	if len(x) >= stefrt.LargeText {
+		v.node.SetLarge()
+	}
+	v.typ = typ
+	v.str, v.num = x, uint64(ref)
 }
 
 // String returns the value for human readers: text unchanged, bytes as base64,

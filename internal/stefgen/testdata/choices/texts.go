@@ -108,7 +108,13 @@ func (v *Texts) SetB(x string) { v.SetBRef(x, 0) }
 
 // SetBRef is SetB with the reference to the text in the writer's dictionary, or 0.
 func (v *Texts) SetBRef(x string, ref stef.TextRef) {
-	if v.typ == TextsTypeB && codec.SameText(v.str, stef.TextRef(v.num), x, ref) {
+	if ref == 0 || v.num != uint64(ref) || v.typ != TextsTypeB {
+		v.setText(TextsTypeB, x, ref)
+	}
+}
+
+func (v *Texts) setText(typ TextsType, x string, ref stef.TextRef) {
+	if v.typ == typ && codec.SameText(v.str, stef.TextRef(v.num), x, ref) {
 		if ref != 0 {
 			v.num = uint64(ref)
 		}
@@ -118,7 +124,7 @@ func (v *Texts) SetBRef(x string, ref stef.TextRef) {
 	if len(x) >= stefrt.LargeText {
 		v.node.SetLarge()
 	}
-	v.typ = TextsTypeB
+	v.typ = typ
 	v.str, v.num = x, uint64(ref)
 }
 

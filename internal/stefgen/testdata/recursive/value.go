@@ -177,18 +177,9 @@ func (v *Value) SetString(x string) { v.SetStringRef(x, 0) }
 
 // SetStringRef is SetString with the reference to the text in the writer's dictionary, or 0.
 func (v *Value) SetStringRef(x string, ref stef.TextRef) {
-	if v.typ == ValueTypeString && codec.SameText(v.str, stef.TextRef(v.num), x, ref) {
-		if ref != 0 {
-			v.num = uint64(ref)
-		}
-		return
+	if ref == 0 || v.num != uint64(ref) || v.typ != ValueTypeString {
+		v.setText(ValueTypeString, x, ref)
 	}
-	v.node.Mark(1)
-	if len(x) >= stefrt.LargeText {
-		v.node.SetLarge()
-	}
-	v.typ = ValueTypeString
-	v.str, v.num = x, uint64(ref)
 }
 
 // Number returns the field.
@@ -242,6 +233,21 @@ func (v *Value) Self() *Box {
 func (v *Value) SetSelf() *Box {
 	v.SetType(ValueTypeSelf)
 	return &v.box.self
+}
+
+func (v *Value) setText(typ ValueType, x string, ref stef.TextRef) {
+	if v.typ == typ && codec.SameText(v.str, stef.TextRef(v.num), x, ref) {
+		if ref != 0 {
+			v.num = uint64(ref)
+		}
+		return
+	}
+	v.node.Mark(1)
+	if len(x) >= stefrt.LargeText {
+		v.node.SetLarge()
+	}
+	v.typ = typ
+	v.str, v.num = x, uint64(ref)
 }
 
 // String returns the value for human readers: text unchanged, bytes as base64,
