@@ -165,7 +165,8 @@ func (e *example) addShown(text string) error {
 	return nil
 }
 
-// frameOf returns the frame of a new part with a label. A frame header begins a frame.
+// frameOf returns the number of the frame to which the next part of the example belongs. label is the label of
+// this part. If the part is a frame header, it begins the next frame.
 func (e *example) frameOf(label string) int {
 	frame := -1
 	if n := len(e.shown); n > 0 {

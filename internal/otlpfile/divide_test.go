@@ -44,8 +44,8 @@ func randomBatch(s otlpfile.Signal, r randtel.Random) otlpfile.Batch {
 	return otlpfile.LogsBatch(r.Logs())
 }
 
-// encodable returns a batch as a reader returns it: JSON has no text that is not UTF-8, and protobuf
-// does not have -0 in all fields.
+// encodable returns the batch that a reader returns after b was written. It can differ from b: JSON cannot
+// contain text that is not UTF-8, and in some fields protobuf writes -0 as 0.
 func encodable(t *testing.T, f otlpfile.Format, b otlpfile.Batch) otlpfile.Batch {
 	if f == otlpfile.JSON {
 		text, err := b.JSON()

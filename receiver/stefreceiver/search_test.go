@@ -248,7 +248,8 @@ func parseRecipe(t testing.TB, text string) (r recipe) {
 	return r
 }
 
-// TestLaw checks the bounds with the streams that cost most in earlier searches. If
+// TestLaw checks the objectives, which bound CPU and memory for each byte charged or admitted. It uses
+// the streams that cost most in earlier searches. If
 // STEF_HOSTILE is set to the time for each objective, it searches for worse streams;
 // STEF_HOSTILE_UPDATE=1 saves them (make hostile). A search and STEF_LONG=1 also print the
 // ratios of the recordings and, for each hostile stream, the lowest ratio of five measurements.

@@ -234,8 +234,8 @@ func TestFloat64AgainstNaive(t *testing.T) {
 	}
 }
 
-// TestFloat64EveryWindow tests all pairs of leading and trailing zeros, followed by a
-// value that fits in their window or does not.
+// TestFloat64EveryWindow tests every pair of numbers of leading and trailing zero bits. The next value has its
+// changed bits between these zeros (the window), or not.
 func TestFloat64EveryWindow(t *testing.T) {
 	for lead := range 64 {
 		for size := 1; size <= 64-lead; size++ {

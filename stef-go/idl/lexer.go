@@ -32,8 +32,8 @@ type lexer struct {
 	generic int
 	// unclosed is an offset after which no block comment ends.
 	unclosed int
-	// separated names the elements that only white space separates in this part of the file,
-	// such as "fields". Messages use it.
+	// separated is the noun, such as "fields", for the elements that only white space separates in this
+	// part of the file. Messages use it.
 	separated string
 }
 

@@ -267,7 +267,7 @@ func (p *parser) body(keyword, name token, entry func() bool) bool {
 	return true
 }
 
-// separated names the elements of a definition in messages: only white space separates them.
+// separated returns the noun for the elements of a definition, which only white space separates. Messages use it.
 func separated(definition tokenKind) string {
 	switch definition {
 	case "enum":

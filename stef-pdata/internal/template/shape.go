@@ -32,8 +32,8 @@ type fixedParam struct {
 	differed bool
 }
 
-// Conditions to learn a template: a number of texts at first, and a share of misses
-// later. The values were chosen by measuring the sizes of streams.
+// The first template is learned after learnAfter texts. It is learned again if more than allowMisses texts, and
+// more than one in missShare, do not match it. The values were chosen by measuring the sizes of streams.
 const (
 	learnAfter  = 4
 	allowMisses = 4

@@ -18,7 +18,7 @@ func wrapped(number byte, content string) string {
 	return string(append(binary.AppendUvarint([]byte{number<<3 | 2}, uint64(len(content))), content...))
 }
 
-// Unknown protobuf fields, as of a newer version of OTLP, are counted in every mode if the output
+// Unknown protobuf fields, such as those of a newer version of OTLP, are counted in every mode if the output
 // loses them. An output that copies the bytes of the messages keeps these fields.
 func TestUnknownFieldsOfProtobuf(t *testing.T) {
 	dir := t.TempDir()

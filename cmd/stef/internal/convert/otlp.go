@@ -345,7 +345,8 @@ func partNoun(f Format) string {
 	return "part"
 }
 
-// partNouns is the word for what is cut or damaged in a file of a format.
+// partNouns returns the plural noun for the parts of a file of a format, such as "frames". Messages
+// about cut or damaged files use it.
 func partNouns(f Format) string {
 	if f == OTLP { // one message, which is read entry by entry
 		return "entries"
