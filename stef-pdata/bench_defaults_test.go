@@ -11,7 +11,8 @@ func init() {
 	revisionOptions["logs"] = logsForms.defaults
 }
 
-// defaults returns the compact form and the level of zstd that the exporter selects for it.
+// defaults returns the writer options that the exporter sets by default: the compact form, and the
+// level of zstd for this form.
 func (f *formsOf[T]) defaults() []stef.WriterOption {
 	return []stef.WriterOption{f.compact(), stef.WithCompressionLevel(f.level)}
 }

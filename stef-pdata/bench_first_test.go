@@ -30,7 +30,7 @@ import (
 //
 // us/stream is the time for one stream, in µs. BenchmarkAges has larger batches.
 
-// firstStreams is the number of batches. They are spread evenly over the set.
+// firstStreams is the number of measured batches. They are spread evenly over the set.
 const firstStreams = 8
 
 // A resetter encodes or decodes the batches of a set in streams that reuse the memory

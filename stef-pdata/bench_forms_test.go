@@ -40,7 +40,8 @@ type formsOf[T any] struct {
 	join    func(parts []T) T
 	compact func() stef.WriterOption
 	level   stef.Level // level for the compact form
-	// iterate reads a stream to its end without pdata.
+	// iterate reads the records of a stream to its end without pdata. It calls mark after the
+	// number of records in halfway.
 	iterate func(stream io.Reader, halfway int, mark func()) error
 }
 
@@ -62,8 +63,8 @@ func (f *formsOf[T]) run(b *testing.B, name string, parts []T) {
 		var spent [2]time.Duration
 		b.ResetTimer()
 		for turn := 0; b.Loop(); turn++ {
-			// The form that runs first alternates, because most of the garbage of both forms is
-			// collected while the second form runs.
+			// The order of the two forms alternates: most garbage of both forms is collected while the
+			// second one runs, so the second one seems slower.
 			for i := range ops {
 				form := (turn + i) % 2
 				start = cpuTime()

@@ -65,8 +65,9 @@ func (f *formsOf[T]) levels(b *testing.B, name string, parts []T, settings []lev
 	})
 }
 
-// windowSettings compare windows. The first setting is the default, 1 MiB. The last settings
-// limit the window by WithMaxWindowBytes, as servers with many streams do.
+// windowSettings compare sizes of the zstd window. The first setting is the default, 1 MiB. The
+// last three settings use WithMaxWindowBytes: a writer has this option if its server, which has
+// many streams, asks for smaller windows.
 var windowSettings = []levelSetting{
 	{"1M", nil},
 	{"512K", []stef.WriterOption{stef.WithWindowBytes(512 << 10)}},
@@ -79,7 +80,8 @@ var windowSettings = []levelSetting{
 	{"upto32K", []stef.WriterOption{stef.WithMaxWindowBytes(32 << 10)}},
 }
 
-// BenchmarkLevels compares the levels of zstd, and two windows.
+// BenchmarkLevels compares the levels of zstd. It also compares two other sizes of the zstd window
+// with the default.
 func BenchmarkLevels(b *testing.B) { benchmarkSettings(b, levelSettings) }
 
 func BenchmarkWindows(b *testing.B) { benchmarkSettings(b, windowSettings) }

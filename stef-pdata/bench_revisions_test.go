@@ -25,8 +25,8 @@ import (
 	stefpdata "github.com/otelstef/stef/stef-pdata"
 )
 
-// The benchmarks of revisions measure what a revision writes by default, so that two revisions
-// can be compared, as "make before" does.
+// The benchmarks of revisions measure the streams that a revision of this repository writes by
+// default. "make before" compares two revisions with these benchmarks.
 //
 //	BenchmarkRevision/SIGNAL/set=S/op=encode     Encode and Flush of each part, zstd
 //	BenchmarkRevision/SIGNAL/set=S/op=decode     Decode to the end
@@ -34,8 +34,9 @@ import (
 //
 // Each operation is a stream of its own. cpu-ns/item is CPU time of the process.
 //
-// This file is copied to revisions from before the compact form, so it uses only functions that
-// these revisions have. There revisionOptions stays empty: bench_defaults_test.go is not copied.
+// This file is copied into old revisions that have no compact form, so it uses only functions that
+// these revisions have. revisionOptions is empty in them, because bench_defaults_test.go is not
+// copied.
 
 // revisionOptions has a function for each signal. The function returns the options of writers
 // that the exporter sets by default.

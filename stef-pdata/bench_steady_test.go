@@ -52,8 +52,8 @@ const (
 	ageStreams = 8 // number of streams in a turn of age=first
 )
 
-// An ager does the work of a turn in one format, and returns the CPU time and the bytes
-// of the measured part.
+// An ager does the work of one turn in one format. It returns the CPU time and the number of bytes
+// for the measured batches, fresh.
 type ager[T any] func(b *testing.B, warm, fresh []T, first bool) (time.Duration, int)
 
 func mallocs() uint64 {

@@ -197,8 +197,8 @@ func testMaxBytes[T any](t *testing.T, c *budgetCase[T]) {
 	}
 }
 
-// TestRoomOfManyRecords: a decoder reserves no more space than a batch of WithMaxBytes can need, also
-// if the frame has millions of equal records and WithMaxItems sets no bound.
+// TestRoomOfManyRecords: a decoder reserves no more memory than a batch of WithMaxBytes can need.
+// This holds even if the frame has 500,000 equal records and WithMaxItems sets no bound.
 func TestRoomOfManyRecords(t *testing.T) {
 	t.Run("traces", func(t *testing.T) { testRoomOfManyRecords(t, &budgetTraces) })
 	t.Run("metrics", func(t *testing.T) { testRoomOfManyRecords(t, &budgetMetrics) })

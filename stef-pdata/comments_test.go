@@ -21,7 +21,7 @@ import (
 	descriptors "github.com/otelstef/stef/internal/signal"
 )
 
-// comments returns the words of the comments of a file, with single spaces.
+// comments returns the text of a file without comment marks, and with single spaces between words.
 func comments(t *testing.T, file string) string {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -29,8 +29,8 @@ func comments(t *testing.T, file string) string {
 	return strings.Join(strings.Fields(strings.ReplaceAll(string(text), "//", " ")), " ")
 }
 
-// go doc prints the constants as names of an internal package, not as numbers. Therefore the
-// package comments contain the numbers.
+// go doc prints the constants MaxDepth and MaxItemBytes as names of an internal package, not as
+// numbers. Therefore the package comments contain the numbers.
 func TestLimitsInComments(t *testing.T) {
 	for file, limits := range map[string][2]int{
 		"doc.go":          {stefpdata.MaxDepth, stefpdata.MaxItemBytes},

@@ -18,8 +18,8 @@ import (
 	stefpdata "github.com/otelstef/stef/stef-pdata"
 )
 
-// A decoder does not keep a batch in memory that its caller has dropped, because a stream may
-// be idle for long.
+// A decoder does not keep the batch in memory that it returned last. Otherwise a stream that is
+// idle for long would hold a batch that its caller has already dropped.
 func TestDecodersKeepNoBatch(t *testing.T) {
 	const items, itemBytes = 12, 256 << 10
 	fill := func(m pcommon.Map, i int) {

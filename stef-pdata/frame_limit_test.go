@@ -19,7 +19,8 @@ import (
 	stefpdata "github.com/otelstef/stef/stef-pdata"
 )
 
-// largestWrite is the size of the largest write, which is a frame.
+// largestWrite is an io.Writer that stores the size of its largest write. This write is the
+// largest frame of the stream.
 type largestWrite int
 
 func (n *largestWrite) Write(b []byte) (int, error) {
@@ -71,12 +72,13 @@ func TestLargestFrame(t *testing.T) {
 	}
 }
 
-// A full frame of the largest size has space for one more record. The values of this record have
-// less than 64 KiB each, so the writer does not add up their sizes before it encodes the record.
+// A frame ends at 31 MiB even if WithFrameBytes sets its largest size, 63 MiB. Otherwise a frame could
+// have no space for the next record below MaxFrameBytes, 64 MiB. The writer would not detect this:
+// it does not add up the sizes of texts below 64 KiB before it encodes a record.
 func TestFullFrameHasSpace(t *testing.T) {
 	ld := plog.NewLogs()
 	record := ld.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty().LogRecords().AppendEmpty()
-	for i := range 70 { // 15 records are 61.6 MiB, and 16 are 65.7 MiB
+	for i := range 70 { // a record has 4.1 MiB: 15 records are below 63 MiB, and 16 are above 64 MiB
 		record.Attributes().PutEmptyBytes(fmt.Sprint(i)).FromRaw(make([]byte, 60<<10))
 	}
 	var out bytes.Buffer

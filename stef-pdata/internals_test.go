@@ -18,7 +18,7 @@ import (
 	"github.com/otelstef/stef/stef-pdata/internal/intern"
 )
 
-// The memory of a large batch is released when batches are small again.
+// The encoder releases the memory for a large batch when batches are small again.
 func TestMemoryOfLargeBatches(t *testing.T) {
 	w, err := otelstef.NewMetricsWriter(io.Discard)
 	require.NoError(t, err)
@@ -40,7 +40,8 @@ func TestMemoryOfLargeBatches(t *testing.T) {
 	require.Less(t, cap(e.sorter.entries), 1<<12)
 }
 
-// Pools are bounded by their bytes, too: a few large values fill them.
+// The pools of an encoder, which hold resources, scopes, metrics and sets of attributes, are bounded
+// not only by the number of their entries, but also by their bytes: a few large values fill them.
 func TestPoolsAreBoundedByBytes(t *testing.T) {
 	w, err := otelstef.NewMetricsWriter(io.Discard)
 	require.NoError(t, err)
@@ -64,8 +65,8 @@ func TestPoolsAreBoundedByBytes(t *testing.T) {
 	}
 }
 
-// Pools do not grow over the life of an encoder, and emptying them does not change
-// the output.
+// The pools of an encoder, which hold resources and sets of attributes, are bounded. When a full
+// pool is emptied, all points are still written correctly.
 func TestPoolsAreBounded(t *testing.T) {
 	for _, mode := range []Mode{Sorted, Ordered} {
 		var out bytes.Buffer

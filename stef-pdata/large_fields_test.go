@@ -23,8 +23,8 @@ import (
 // large is a text that exceeds the limit of an item.
 var large = strings.Repeat("x", stefpdata.MaxItemBytes+1)
 
-// spoilResource has the fields of a resource that can be too large. spoilScope has the
-// fields of a scope that can be too large.
+// spoilResource has a function for each field of a resource that can be too large. The function
+// makes the field too large. spoilScope has such functions for the fields of a scope.
 var (
 	spoilResource = map[string]func(pcommon.Resource){
 		"entity type":   func(r pcommon.Resource) { entity.ResourceEntityRefs(r).AppendEmpty().SetType(large) },
@@ -45,8 +45,8 @@ var (
 	}
 )
 
-// reported checks that an encoder omitted some of four items, and that a reader with default
-// limits receives the other items. left is the number of omitted items.
+// reported checks that an encoder omitted left of four items, and that a reader with default limits
+// receives the other items.
 func reported(t *testing.T, err error, left int, arrived func() int) {
 	t.Helper()
 	var errs stefpdata.ItemErrors

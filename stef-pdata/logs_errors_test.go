@@ -34,7 +34,7 @@ func threeRecords() plog.Logs {
 	return ld
 }
 
-// Log records that exceed a limit are reported with their place, and all other log
+// Log records that exceed a limit are reported with their indexes in the batch, and all other log
 // records are written.
 func TestLogRecordsBeyondLimits(t *testing.T) {
 	f := func(field string, items int, at stefpdata.ItemError, spoil func(plog.ScopeLogs, plog.Logs)) {
@@ -80,8 +80,8 @@ func TestLogRecordsBeyondLimits(t *testing.T) {
 	f("severity_text or event_name", 1, record, func(sl plog.ScopeLogs, _ plog.Logs) { sl.LogRecords().At(1).SetSeverityText(large) })
 }
 
-// The error for a bad log record has the place of the record in the batch, whatever the order in
-// which records are written.
+// The error for a bad log record has the index of the record in the batch, even if the encoder
+// writes the records in another order.
 func TestPlaceOfBadLogRecord(t *testing.T) {
 	for _, mode := range modes {
 		ld := plog.NewLogs()
@@ -99,7 +99,7 @@ func TestPlaceOfBadLogRecord(t *testing.T) {
 	}
 }
 
-// Readers with default limits read bodies that are just within the limits.
+// Readers with default limits read bodies that are just within the limits of the encoder.
 func TestBodiesAtLimits(t *testing.T) {
 	f := func(fill func(pcommon.Value)) {
 		t.Helper()
@@ -128,8 +128,8 @@ func TestBodiesAtLimits(t *testing.T) {
 	})
 }
 
-// A reader whose limit of depth is 400, as in the comment of stef.Limits, reads the deepest values
-// that encoders write.
+// A reader that accepts values of depth 400 reads the deepest values that encoders write. The comment
+// of stef.Limits states this number.
 func TestDeepestValues(t *testing.T) {
 	f := func(fill func(plog.LogRecord)) {
 		t.Helper()
@@ -246,9 +246,8 @@ func TestLogRecordsBeyondOTLP(t *testing.T) {
 	f("Record.Body.Template.Params", template("\x00\x00\x00", "1", "2"))
 }
 
-// TestLogsOfOtherWriters reads records that our encoder does not write, but other writers
-// may: with hexadecimal ids, without content of a body, or with unusual parameters of a
-// template.
+// TestLogsOfOtherWriters reads records that our encoder does not write, but that other writers can
+// write: with hexadecimal ids, with an empty body, or with unusual parameters of a template.
 func TestLogsOfOtherWriters(t *testing.T) {
 	var out bytes.Buffer
 	w, err := otelstef.NewLogsWriter(&out)

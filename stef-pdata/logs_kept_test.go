@@ -17,8 +17,8 @@ import (
 	stefpdata "github.com/otelstef/stef/stef-pdata"
 )
 
-// compactLogsWith returns an option for the compact form in which the oneof with this name has
-// only its first choices.
+// compactLogsWith returns an option for the compact form. In its schema, the oneof with this name
+// has only the given number of choices.
 func compactLogsWith(t *testing.T, name string, choices int) stef.WriterOption {
 	root := otelstef.LogsCompactRoot()
 	kept, err := schema.Keep(root, schema.WireOf(root))
@@ -31,8 +31,8 @@ func compactLogsWith(t *testing.T, name string, choices int) stef.WriterOption {
 	return stef.WithSchema(kept.Wire(root))
 }
 
-// Texts must not become references to values that the stream cannot carry: the reader could not
-// resolve such references.
+// A text that repeats another value of the record is written as a reference to this value, but not
+// if the schema of the stream lacks the value: the reader could not resolve the reference.
 func TestNoReferencesToMissingChoices(t *testing.T) {
 	pass := func(ld plog.Logs, option stef.WriterOption) plog.LogRecordSlice {
 		var out bytes.Buffer

@@ -96,7 +96,8 @@ func TestRepeatingLogsRoundTrip(t *testing.T) {
 	}
 }
 
-// Parameters that were references are plain text in the records of a reader.
+// A writer can replace a parameter of a template by a reference to another field. A reader replaces
+// the reference by the text, so its records have plain text.
 func TestReferencesAreUndone(t *testing.T) {
 	random := newRandom(1)
 	ld := random.repeating(2000, 10)
@@ -123,9 +124,9 @@ func TestReferencesAreUndone(t *testing.T) {
 	require.Greater(t, references, 3300)
 }
 
-// copying returns log records whose attributes repeat ids, the time and the body, as libraries
-// and Collectors write them. broken is the percentage of the records that repeat a slightly
-// different text. If clashes is true, some texts look like references.
+// copying returns log records whose attributes repeat the ids, the time and the body of the record,
+// as logging libraries and Collectors produce them. broken is the percentage of the records that
+// repeat a slightly different text. If clashes is true, some texts look like references.
 func (r *random) copying(n, broken int, clashes bool) plog.Logs {
 	ld := plog.NewLogs()
 	lrs := ld.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty().LogRecords()

@@ -40,9 +40,9 @@ func TestRealLogsRoundTrip(t *testing.T) {
 	})
 }
 
-// Streams of real logs in order of arrival, with a frame for each part, have at most the
-// given share of the bytes of OTLP. Each part of OTLP is compressed separately. Sorted
-// streams are not larger.
+// Streams of real logs, with a frame for each batch, are compared with OTLP, where each batch is
+// compressed separately. In the mode Ordered, a stream has at most the given share of these bytes.
+// In the mode Sorted, it is not larger than in the mode Ordered.
 func TestSizesOfLogs(t *testing.T) {
 	z, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedDefault), zstd.WithEncoderConcurrency(1))
 	require.NoError(t, err)

@@ -38,8 +38,8 @@ func trialLogs(r random, n int, pays bool) plog.Logs {
 	return ld
 }
 
-// Streams in which templates are disabled and enabled again lose nothing. After Reset, the encoder
-// writes the same bytes again.
+// If the encoder disables templates and enables them again within a stream, no content is lost.
+// After Reset, the encoder writes the same bytes again.
 func TestTemplatesThatChangeRoundTrip(t *testing.T) {
 	for seed := range uint64(8) {
 		r := newRandom(seed)
@@ -105,8 +105,8 @@ func requireChanges(t *testing.T, stream []byte) {
 	require.GreaterOrEqual(t, changes, 4, "%v", runs)
 }
 
-// A large batch can have so many templates that templates no longer save bytes at the end of the
-// batch. Its earlier bodies are split nevertheless, in both modes.
+// The templates of a large batch can stop saving bytes at the end of the batch. The earlier bodies
+// are written as templates nevertheless, in both modes.
 func TestTemplatesOfLargeBatches(t *testing.T) {
 	r := newRandom(1)
 	ld := plog.NewLogs()

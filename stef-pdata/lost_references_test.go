@@ -19,13 +19,15 @@ import (
 	"github.com/otelstef/stef/stef-pdata/stefotlp"
 )
 
-// lostReferences are the resources of a batch: the sizes of an attribute of their items. An item
-// with tooBig bytes cannot be written. Resource number i, from 1, has i entity references.
+// lostReferences describes a batch. It has a list for each resource, with a number for each item:
+// the bytes of an attribute of the item. An item with tooBig bytes cannot be written. Resource
+// number i, from 1, has i entity references.
 type lostReferences [][]int
 
 const tooBig = stefpdata.MaxItemBytes
 
-// written returns how many references the resources with written items have.
+// written returns the number of entity references of all resources that have an item that is
+// written.
 func (l lostReferences) written() (refs uint64) {
 	for i, sizes := range l {
 		for _, size := range sizes {

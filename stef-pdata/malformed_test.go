@@ -38,8 +38,9 @@ func TestMalformedVectorsToPdata(t *testing.T) {
 	}
 }
 
-// After any bit of a stream is flipped, decoding ends with an error of the stream, or with io.EOF.
-// Each record before this end became an item or was reported.
+// After one bit of a stream is flipped, decoding ends with an error of the stream, or with io.EOF.
+// Each record before this end became an item or was reported. The test flips bits in most bytes at
+// the start of the stream, and in fewer bytes later.
 func TestFlippedBitsToPdata(t *testing.T) {
 	for _, stream := range [][]byte{
 		encodeMetrics(t, recordedMetrics(t)[5:7], stefpdata.Sorted),
@@ -54,7 +55,7 @@ func TestFlippedBitsToPdata(t *testing.T) {
 	}
 }
 
-// decodeAnything decodes a stream as a stream of each signal.
+// decodeAnything decodes a stream as metrics, as traces and as logs.
 func decodeAnything(t *testing.T, stream []byte) {
 	t.Helper()
 	if r, err := otelstef.NewMetricsReader(bytes.NewReader(stream)); err == nil {

@@ -37,8 +37,9 @@ func manyBounds(metadata, points int) pmetric.Metrics {
 	return md
 }
 
-// In a stream, each list of bounds makes a metric of its own, with a copy of the metadata. An
-// encoder does not keep these copies: for a batch of 80 KB, they would take 190 MiB.
+// In STEF, the bounds of a histogram belong to its metric. So if a metric has points with different
+// bounds, it is written as several metrics, each with a copy of the metadata. An encoder does not
+// keep these copies: for a batch of 80 KB, they would take 190 MiB.
 func TestManyBoundsWithMetadata(t *testing.T) {
 	const metadata, points = 1000, 2000
 	md := manyBounds(metadata, points)
@@ -83,8 +84,8 @@ func TestManyBoundsWithMetadata(t *testing.T) {
 	})
 }
 
-// The bounds of a histogram are part of its metric, and count for the limit of the metric.
-// Otherwise a record could be larger than decoders accept, and end the stream.
+// In STEF, the bounds of a histogram belong to its metric, so they count for the size limit of the
+// metric. Otherwise a record could be larger than decoders accept. Then they would end the stream.
 func TestBoundsCountForTheMetric(t *testing.T) {
 	const bounds = 100
 	md := pmetric.NewMetrics()

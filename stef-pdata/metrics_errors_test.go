@@ -56,7 +56,7 @@ func threePoints() (pmetric.Metrics, pmetric.Metric) {
 	return md, m
 }
 
-// Items that exceed a limit are reported with their place, and all other items are
+// Items that exceed a limit are reported with their indexes in the batch, and all other items are
 // written.
 func TestItemsBeyondLimits(t *testing.T) {
 	f := func(field string, items, left int, at stefpdata.ItemError, spoil func(pmetric.Metrics, pmetric.Metric)) {
@@ -117,7 +117,7 @@ func TestItemsBeyondLimits(t *testing.T) {
 	})
 }
 
-// Readers with default limits read items that are just within the limits.
+// Readers with default limits read items that are just within the limits of the encoder.
 func TestItemsAtLimits(t *testing.T) {
 	f := func(fill func(pcommon.Map)) {
 		md, m := threePoints()
@@ -149,7 +149,7 @@ func TestItemsAtLimits(t *testing.T) {
 }
 
 // Readers and decoders with default limits accept a record whose item, resource, scope and metric
-// are all just within the limits.
+// are all just within the limits of the encoder.
 func TestRecordsAtLimits(t *testing.T) {
 	const most = stefpdata.MaxItemBytes
 	buckets := make([]uint64, most/32)
@@ -332,8 +332,8 @@ func TestBadRecordsAfterSkippedOnes(t *testing.T) {
 	require.EqualValues(t, 5, d.Records())
 }
 
-// If the number of buckets does not match the bounds of the metric, both are converted as they
-// are: OTLP can express them.
+// If the number of buckets does not match the number of bounds, decoders convert both unchanged,
+// because OTLP can express them.
 func TestBucketsBesideBounds(t *testing.T) {
 	for _, options := range [][]stef.WriterOption{nil, {otelstef.CompactMetrics()}} {
 		var out bytes.Buffer

@@ -23,8 +23,8 @@ import (
 	"github.com/otelstef/stef/internal/teltest/canon"
 )
 
-// Our sorted streams contain the same points as the sorted streams of the reference
-// implementation, with the same attributes in the same order.
+// Our sorted streams contain the same points as the sorted streams of the reference implementation.
+// Each point has the same attributes in the same order.
 func TestSortedRecordsAreTheReferences(t *testing.T) {
 	f := func(vector, set string) {
 		stream, err := os.ReadFile(teltest.Golden(t, "data", vector))
@@ -48,8 +48,8 @@ func TestUnsortedRecordsOfTheReference(t *testing.T) {
 	f("hostandcollector-otelmetrics.one.unsorted.zstd.stef", hostandcollector)
 }
 
-// The small vectors cover everything that a record can hold. Each record becomes a
-// point or is reported, and converting these points again gives the same points.
+// The test vectors "edge" cover everything that a record can hold. Each of their records becomes a
+// point or is reported. Encoding these points and decoding them again returns the same points.
 func TestVectorsToMetrics(t *testing.T) {
 	paths, err := filepath.Glob(filepath.Join(teltest.Golden(t, "edge"), "m_*.stef"))
 	require.NoError(t, err)

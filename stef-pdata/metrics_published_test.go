@@ -17,8 +17,8 @@ import (
 	stefpdata "github.com/otelstef/stef/stef-pdata"
 )
 
-// In the published schema, encoders lose exactly what the package doc lists, and count all of
-// it.
+// With the published schema, encoders lose exactly the content that the package doc lists, and
+// Losses counts all of it.
 func TestLossesOfPublishedMetrics(t *testing.T) {
 	for seed := range uint64(200) {
 		md := newRandom(seed).metrics()
@@ -39,7 +39,7 @@ func TestLossesOfPublishedMetrics(t *testing.T) {
 	}
 }
 
-// The full schema loses only containers without items.
+// With the full schema, encoders lose only containers without items.
 func TestLossesOfFullMetrics(t *testing.T) {
 	for seed := range uint64(50) {
 		md := newRandom(seed).metrics()
@@ -53,8 +53,7 @@ func TestLossesOfFullMetrics(t *testing.T) {
 	}
 }
 
-// lose removes from md the content that the published schema cannot carry, and counts
-// it.
+// lose removes the content that the published schema cannot carry from md, and counts it.
 func lose(md pmetric.Metrics) stefpdata.Losses {
 	losses := stefpdata.Losses{EmptyContainers: countEmpty(md)}
 	for _, rm := range md.ResourceMetrics().All() {

@@ -22,9 +22,9 @@ import (
 	"github.com/otelstef/stef/internal/teltest"
 )
 
-// Every record of the vectors of metrics is reported, or is the same after conversion to
-// pdata and back, in the published schema. Before the comparison, asOTLP removes content
-// that OTLP cannot express. In streams of real telemetry no record is reported.
+// The test vectors of metrics are streams in the published schema. Each record is reported, or it is
+// the same after conversion to pdata and back. Before the comparison, asOTLP removes content that
+// OTLP cannot express. In streams of real telemetry no record is reported.
 func TestRecordsOfTheReferenceToMetrics(t *testing.T) {
 	f := func(pattern string, least int, complete bool) {
 		paths, err := filepath.Glob(filepath.Join(teltest.Golden(t, "edge"), "..", pattern))
@@ -75,8 +75,9 @@ func drainRecords(t *testing.T, r *otelstef.MetricsReader) (mds []pmetric.Metric
 	}
 }
 
-// requireSameRecords checks that got has the records of want in the same order, except
-// the records whose numbers are in without. Envelopes are not telemetry and are not compared.
+// requireSameRecords checks that the stream got has the records of the stream want in the same
+// order, except the records whose numbers are in without. Envelopes of records are not telemetry
+// and are not compared.
 func requireSameRecords(t *testing.T, want, got []byte, without map[uint64]bool) {
 	t.Helper()
 	a, err := otelstef.NewMetricsReader(bytes.NewReader(want))
@@ -111,7 +112,8 @@ func requireSameRecords(t *testing.T, want, got []byte, without map[uint64]bool)
 func asOTLP(rec *otelstef.Metrics) {
 	metric := rec.EditMetric()
 	kind := metric.Type()
-	// The unsorted converter of the reference implementation keeps values of the previous metric.
+	// The unsorted converter of the reference implementation does not clear the fields that a metric
+	// does not have, so they keep the values of the previous metric.
 	if kind != otelstef.MetricTypeHistogram {
 		metric.HistogramBounds().SetLen(0)
 	}
@@ -122,8 +124,8 @@ func asOTLP(rec *otelstef.Metrics) {
 		metric.SetAggregationTemporality(0)
 	}
 	point := rec.Point()
-	// In the published schema an exponential histogram keeps its value and loses the flag
-	// "no recorded value".
+	// An exponential histogram can have the flag "no recorded value". The encoder for the published
+	// schema writes the value of the histogram, and the flag is lost.
 	if kind == otelstef.MetricTypeExpHistogram && point.Value().Type() == otelstef.PointValueTypeNone {
 		point.Value().SetExpHistogram()
 	}

@@ -13,9 +13,9 @@ import (
 	stefpdata "github.com/otelstef/stef/stef-pdata"
 )
 
-// Sorted streams of the real sets in the published schema are not larger than the streams
-// of the reference implementation, whose sizes are listed here. In the full schema, our
-// streams stay within the given bounds.
+// The test encodes the real sets to sorted streams. In the published schema, they are not larger than
+// the streams of the reference implementation, whose sizes in bytes are listed here. In the full
+// schema, they have at most the bytes that are listed here.
 func TestSizesOfSortedMetrics(t *testing.T) {
 	f := func(name string, mds []pmetric.Metrics, want int, options ...stef.WriterOption) {
 		t.Helper()

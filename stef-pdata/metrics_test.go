@@ -84,7 +84,8 @@ func TestRandomMetricsRoundTrip(t *testing.T) {
 	}
 }
 
-// The sorted order does not depend on the input order or on earlier batches.
+// The order of points in the mode Sorted depends neither on the order in the input nor on earlier
+// batches.
 func TestSortedOrderIsByValue(t *testing.T) {
 	for seed := range uint64(100) {
 		r := newRandom(seed)
@@ -158,7 +159,7 @@ func TestSteadyEncodeAllocatesNothing(t *testing.T) {
 	}
 }
 
-// Decode respects its limit and returns every point once.
+// Decode returns at most as many points as WithMaxItems allows, and returns every point once.
 func TestMaxItemsOfMetrics(t *testing.T) {
 	mds := recordedMetrics(t)
 	stream := encodeMetrics(t, []pmetric.Metrics{oneBatch(mds)}, stefpdata.Ordered)

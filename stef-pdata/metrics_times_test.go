@@ -18,8 +18,8 @@ import (
 	stefpdata "github.com/otelstef/stef/stef-pdata"
 )
 
-// TestSortedContainers: if the points of several resources have only one time or a few times, the
-// decoded batch has as many containers as the original batch.
+// TestSortedContainers: if all points of a batch have one of a few times, the decoded batch has as
+// many resources, scopes and metrics as the original batch.
 func TestSortedContainers(t *testing.T) {
 	const resources, metrics, batches = 5, 12, 10
 	for _, series := range []int{1, 4} {
@@ -57,8 +57,8 @@ func TestSortedContainers(t *testing.T) {
 	}
 }
 
-// TestSortedTimes: sorted streams are at most 2 % larger than ordered streams. This holds whether
-// or not points share times, and whether or not the batch is in the order of the times.
+// TestSortedTimes: a stream in the mode Sorted is at most 2 % larger than in the mode Ordered. This
+// does not depend on how many points share a time, or on the order of the times in the batch.
 func TestSortedTimes(t *testing.T) {
 	const metrics, series, batches = 60, 8, 40
 	f := func(name string, time func(r *rand.Rand, i int) uint64) {

@@ -21,9 +21,9 @@ import (
 	"github.com/otelstef/stef/internal/teltest/canon"
 )
 
-// Encoders keep no reference to a batch. After Encode returns, the batch may be
-// overwritten, even before the flush. The encoder still compares later batches with the
-// original content.
+// Encoders keep no reference to a batch. After Encode returns, the caller may overwrite the batch,
+// even before the flush. If a later batch repeats the original content, it is still written
+// correctly.
 func TestEncodersKeepNoReference(t *testing.T) {
 	for seed := range uint64(60) {
 		r := newRandom(seed)
@@ -109,7 +109,7 @@ func TestDecodersKeepNoReference(t *testing.T) {
 	}
 }
 
-// takeAll decodes to the end and calls take for each result.
+// takeAll decodes all batches, calls take for each of them, and returns the results of take.
 func takeAll[P any](t *testing.T, decode func() (P, error), take func(P) P) (all []P) {
 	t.Helper()
 	for {
@@ -122,7 +122,8 @@ func takeAll[P any](t *testing.T, decode func() (P, error), take func(P) P) (all
 	}
 }
 
-// TestScribbling checks that scribbling changes items.
+// TestScribbling checks that the functions scribbleMetrics, scribbleTraces and scribbleLogs change
+// items.
 func TestScribbling(t *testing.T) {
 	mds, tds, lds := recordedMetrics(t)[:9], recordedTraces(t)[:9], recordedLogs(t)[:9]
 	md, td, ld := oneBatch(mds), oneTraces(tds), oneBatchOfLogs(lds)
@@ -134,8 +135,8 @@ func TestScribbling(t *testing.T) {
 	require.NotEmpty(t, canon.Diff(canon.Logs(lds...), canon.Logs(ld)))
 }
 
-// scribble changes values in place, so that everything that shares their memory sees
-// other values.
+// scribble overwrites the values of m in place. If an encoder or decoder still used their memory, it
+// would see other values.
 func scribble(m pcommon.Map) {
 	for _, v := range m.All() {
 		scribbleValue(v)

@@ -13,8 +13,8 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// otlpFields has the numbers of the fields of each OTLP message, except deprecated fields and
-// fields for profiles. The value is the name of the message that the field holds, or "".
+// otlpFields lists the field numbers of each OTLP message, except deprecated fields and fields for
+// profiles. The value of a field is the name of the message that the field holds, or "".
 var otlpFields = map[string]map[protowire.Number]string{
 	"KeyValue":     {1: "", 2: "AnyValue"},
 	"AnyValue":     {1: "", 2: "", 3: "", 4: "", 5: "ArrayValue", 6: "KeyValueList", 7: ""},

@@ -24,7 +24,7 @@ func (r random) traces() ptrace.Traces    { return r.Traces() }
 func (r random) manySpans() ptrace.Traces { return r.ManySpans() }
 func (r random) logs() plog.Logs          { return r.Logs() }
 
-// fewLogs returns logs for fuzzing, without scopes of more than three log records.
+// fewLogs returns logs for fuzzing. No scope has more than three log records.
 func fewLogs(seed uint64) plog.Logs {
 	ld := newRandom(seed).logs()
 	for _, rl := range ld.ResourceLogs().All() {
@@ -33,7 +33,7 @@ func fewLogs(seed uint64) plog.Logs {
 	return ld
 }
 
-// scatter returns the points of md in random order, each in its own containers.
+// scatter returns the points of md in random order, each in its own resource, scope and metric.
 func (r random) scatter(md pmetric.Metrics) pmetric.Metrics {
 	var single []pmetric.Metrics
 	add := func(rm pmetric.ResourceMetrics, sm pmetric.ScopeMetrics, m pmetric.Metric, keep func(pmetric.Metric)) {
@@ -81,8 +81,7 @@ func keepPoint(m pmetric.Metric, index int) {
 	}
 }
 
-// scatterLogs returns the log records of ld in random order, each in its own
-// containers.
+// scatterLogs returns the log records of ld in random order, each in its own resource and scope.
 func (r random) scatterLogs(ld plog.Logs) plog.Logs {
 	var single []plog.Logs
 	for _, rl := range ld.ResourceLogs().All() {

@@ -18,7 +18,8 @@ import (
 	stefpdata "github.com/otelstef/stef/stef-pdata"
 )
 
-// resettable is a writer with its encoder. encode writes a batch that depends on r only.
+// resettable is a writer with its encoder. encode creates a batch from the random numbers of r and
+// encodes it.
 type resettable struct {
 	writer interface {
 		Reset(io.Writer) error
@@ -35,9 +36,8 @@ func crowd(r random, m pcommon.Map, n int) {
 	}
 }
 
-// TestEncoderReset: an encoder that was reset writes the bytes of a new encoder,
-// whatever it wrote before: ordinary batches, batches that fill caches, and items that
-// exceed limits.
+// TestEncoderReset: after Reset, an encoder writes the same bytes as a new encoder. This holds after
+// ordinary batches, batches that fill caches, and items that exceed limits.
 func TestEncoderReset(t *testing.T) {
 	signals := map[string]func(dst io.Writer, compact bool, options ...stefpdata.EncoderOption) resettable{
 		"metrics": func(dst io.Writer, compact bool, options ...stefpdata.EncoderOption) resettable {

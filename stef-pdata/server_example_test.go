@@ -41,8 +41,9 @@ func receiveLogs(s *stefgrpc.ServerStream, store func(plog.Logs) error) error {
 			}
 			err = nil
 		}
-		// If a record cannot be read, ld has the records before it. Without an answer for them, a
-		// client may drop the batch of the first of them instead of that of the bad record.
+		// If a record cannot be read, ld has the good records before it. They must be acknowledged
+		// before the error is returned: the client drops the batch of the first record without an
+		// answer, and this must be the batch of the bad record.
 		if ld.LogRecordCount() > 0 {
 			if err := store(ld); err != nil {
 				return err // UNAVAILABLE: the client sends the records again
@@ -83,8 +84,8 @@ func ExampleLogsDecoder_server() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	// Exporters of Collectors send a keepalive every 30 s. By default, gRPC takes intervals below five
-	// minutes for an abuse, and closes the connection of an idle stream.
+	// Exporters of Collectors send a keepalive every 30 s. By default, a gRPC server closes the
+	// connection of an idle stream if keepalives have intervals below five minutes.
 	g := grpc.NewServer(grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 10 * time.Second, PermitWithoutStream: true}))
 	server.Register(g)
 	go func() { _ = g.Serve(listener) }()

@@ -42,7 +42,7 @@ func (b batchWriter) WriteBatch(ld plog.Logs) (last uint64, err error) {
 	return b.Stats().Records, err
 }
 
-// A program sends logs of pdata for as long as it runs. A log record that exceeds a limit is
+// A program sends logs as pdata for as long as it runs. A log record that exceeds a limit is
 // omitted, and all other log records are delivered.
 func ExampleLogsEncoder_session() {
 	address, stop := serveLogs() // a server in this process: see the example of LogsDecoder

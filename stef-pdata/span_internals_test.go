@@ -20,8 +20,9 @@ import (
 	"github.com/otelstef/stef/stef-pdata/internal/order"
 )
 
-// Spans are ordered by name if traces have few spans, then by the first spans of their
-// traces, by trace, and by their own starts. Spans with equal starts keep their order.
+// Spans are sorted by the first span of their trace, so that traces stay together, and then by their
+// own start. If traces have few spans, spans are first sorted by name. Spans with equal starts keep
+// their order.
 func TestSpanChunkSort(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 3))
 	c := spanChunk{names: &intern.Names{}}
@@ -66,8 +67,8 @@ func TestSpanChunkSort(t *testing.T) {
 	}
 }
 
-// Pools do not grow over the life of an encoder, and emptying them does not change
-// the output.
+// The pools of an encoder are bounded. When a full pool is emptied, all spans are still written
+// correctly.
 func TestPoolsOfTracesAreBounded(t *testing.T) {
 	for _, mode := range []Mode{Sorted, Ordered} {
 		var out bytes.Buffer

@@ -72,8 +72,9 @@ func decode[B any](tb testing.TB, d *descriptors.Descriptor[B], stream []byte, o
 	}
 }
 
-// requireLeftOut reads a stream of four records. OTLP cannot express the second and the third
-// record. The function returns the items of the other two records.
+// requireLeftOut decodes a stream of four records. OTLP cannot express the second and the third
+// record, because of the given field. requireLeftOut checks their errors, and returns the items of
+// the other two records.
 func requireLeftOut[B any](tb testing.TB, d *descriptors.Descriptor[B], stream []byte, field string) B {
 	tb.Helper()
 	r, err := d.NewDecoder(bytes.NewReader(stream), nil)
@@ -94,9 +95,9 @@ func requireLeftOut[B any](tb testing.TB, d *descriptors.Descriptor[B], stream [
 	return b
 }
 
-// requireRefused encodes a batch twice. The second time, the encoder knows the content of all
-// items that it did not refuse. Each time, it refuses the given number of items, with the error
-// want, and writes all other items. left is the number of these other items.
+// requireRefused encodes a batch twice. The second time, caches of the encoder contain the items that
+// it has written. Each time, the encoder refuses a number of items with the error want, and writes
+// the other items. items is the number of refused items, left the number of the others.
 func requireRefused[B any](tb testing.TB, d *descriptors.Descriptor[B], mode stefpdata.Mode, b B, items, left int, want stefpdata.ItemError) {
 	tb.Helper()
 	var out bytes.Buffer
@@ -125,7 +126,7 @@ func requireRefused[B any](tb testing.TB, d *descriptors.Descriptor[B], mode ste
 	require.Equal(tb, 2*left, written)
 }
 
-// A decoder returns no items of a truncated frame. Of a damaged frame, it returns the items before
+// A decoder returns no items of a truncated frame. If a frame is damaged, it returns the items before
 // the damage. It returns the items of earlier frames first, and the error last.
 func TestBrokenStreams(t *testing.T) {
 	testBrokenStream(t, descriptors.Metrics, recordedMetrics(t)[:3])

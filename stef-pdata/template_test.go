@@ -41,7 +41,7 @@ func templated(t *testing.T, stream []byte) (n int) {
 	return n
 }
 
-// In streams that enable templates, templates are used if they recur.
+// If templates are enabled, bodies whose templates recur are written as templates.
 func TestWhenTemplatesAreUsed(t *testing.T) {
 	returning, unique := make([]string, 600), make([]string, 600)
 	accesses, short := make([]string, 600), make([]string, 600)
@@ -73,8 +73,8 @@ func TestWhenTemplatesAreUsed(t *testing.T) {
 	f(0, stef.Zstd, []string{"a\x001", strings.Repeat("1 ", stef.MaxPairs+1), strings.Repeat("x", template.MaxTemplate+1)})
 }
 
-// The containers in the memory of an encoder are bounded, and dropping them does not
-// change the output.
+// The number of scopes in the memory of an encoder is bounded. After the encoder has dropped them, log
+// records are still written correctly.
 func TestContainersOfLogsAreBounded(t *testing.T) {
 	var out bytes.Buffer
 	w, err := otelstef.NewLogsWriter(&out)

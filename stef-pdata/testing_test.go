@@ -54,7 +54,7 @@ func decodeMetrics(tb testing.TB, stream []byte, options ...stefpdata.DecoderOpt
 	return decode(tb, descriptors.Metrics, stream, options...)
 }
 
-// sorted ignores the order of attributes in comparisons, because the mode Sorted changes it.
+// sorted makes comparisons ignore the order of attributes, because the mode Sorted changes this order.
 var sorted = canon.Options{SortAttributes: true}
 
 // requireSame checks that metrics survived the round trip as the mode promises.
@@ -67,8 +67,8 @@ func requireSame(tb testing.TB, mode stefpdata.Mode, want, got []pmetric.Metrics
 	require.Empty(tb, canon.Diff(sorted.Metrics(want...), sorted.Metrics(got...)))
 }
 
-// byReference reports whether telemetry, as JSON, has keys or texts by reference.
-// Only profiles may have these. The pdata API neither exposes nor sets them, so they
+// byReference reports whether telemetry, as JSON, has keys or texts as references to a string table.
+// OTLP allows such references only in profiles. The pdata API neither exposes nor sets them, so they
 // are lost, as the package doc says.
 func byReference(text []byte) bool {
 	return bytes.Contains(text, []byte(`"keyStrindex":`)) || bytes.Contains(text, []byte(`"stringValueStrindex":`))

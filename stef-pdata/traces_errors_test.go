@@ -30,7 +30,7 @@ func threeSpans() (ptrace.Traces, ptrace.SpanSlice) {
 	return td, spans
 }
 
-// Spans that exceed a limit are reported with their place, and all other spans are
+// Spans that exceed a limit are reported with their indexes in the batch, and all other spans are
 // written.
 func TestSpansBeyondLimits(t *testing.T) {
 	f := func(field string, items, left int, at stefpdata.ItemError, spoil func(ptrace.Traces)) {
@@ -81,7 +81,7 @@ func TestSpansBeyondLimits(t *testing.T) {
 	})
 }
 
-// Readers with default limits read spans that are just within the limits.
+// Readers with default limits read spans that are just within the limits of the encoder.
 func TestSpansAtLimits(t *testing.T) {
 	f := func(fill func(ptrace.Span)) {
 		t.Helper()

@@ -22,8 +22,8 @@ import (
 	"github.com/otelstef/stef/internal/teltest"
 )
 
-// The reference implementation wrote these streams from the real set. Decoding them returns this
-// set. In the published schema, their records survive the conversion to pdata and back unchanged.
+// The reference implementation wrote these streams from a set of real traces. Decoding a stream
+// returns this set. Encoding the result in the published schema returns the records of the stream.
 func TestRecordsOfTheReferenceToTraces(t *testing.T) {
 	f := func(vector string, mode stefpdata.Mode) {
 		stream, err := os.ReadFile(teltest.Golden(t, "data", vector))
@@ -37,8 +37,8 @@ func TestRecordsOfTheReferenceToTraces(t *testing.T) {
 	f("hipstershop-oteltraces.parts.sorted.zstd.stef", stefpdata.Sorted)
 }
 
-// The small vectors cover everything that a record can hold. Each record becomes a
-// span or is reported, and converting these spans again gives the same records.
+// The test vectors "edge" cover everything that a record can hold. Each of their records becomes a
+// span or is reported. Encoding these spans again returns the same records.
 func TestVectorsToTraces(t *testing.T) {
 	paths, err := filepath.Glob(filepath.Join(teltest.Golden(t, "edge"), "s_*.stef"))
 	require.NoError(t, err)
@@ -88,9 +88,9 @@ func drainTraces(t *testing.T, r *otelstef.SpansReader) (tds []ptrace.Traces, re
 	}
 }
 
-// requireSameSpans checks that got has the records of want, except the records whose numbers
-// are in without. Envelopes are not telemetry and are not compared. Some vectors have raw ids,
-// which are written as text in the published schema.
+// requireSameSpans checks that the stream got has the records of the stream want, except the records
+// whose numbers are in without. Envelopes of records are not telemetry and are not compared. Some
+// streams of want have ids as raw bytes. got is in the published schema, so its ids are text.
 func requireSameSpans(t *testing.T, want, got []byte, without map[uint64]bool) {
 	t.Helper()
 	a, err := otelstef.NewSpansReader(bytes.NewReader(want))

@@ -54,8 +54,8 @@ func TestTraceStreamsAreDeterministic(t *testing.T) {
 	}
 }
 
-// Sorting puts the spans of a trace together, in the order of their times. If traces have few spans
-// in the batch, sorting puts the spans with the same name together instead.
+// The mode Sorted puts the spans of a trace together, in the order of their start times. If the traces
+// of a batch have few spans each, it puts the spans with the same name together instead.
 func TestOrderOfSortedSpans(t *testing.T) {
 	f := func(want string, spans ...string) {
 		t.Helper()
@@ -81,7 +81,7 @@ func TestOrderOfSortedSpans(t *testing.T) {
 	f("")
 }
 
-// Sorting merges resources that differ only in the order of their attributes.
+// The mode Sorted merges resources that differ only in the order of their attributes.
 func TestSortedResourcesInAnyOrder(t *testing.T) {
 	td := ptrace.NewTraces()
 	for i := range 4 {
@@ -98,8 +98,8 @@ func TestSortedResourcesInAnyOrder(t *testing.T) {
 	require.Equal(t, 4, got[0].ResourceSpans().Len())
 }
 
-// In the published schema, encoders lose exactly what the package doc lists, and count all of
-// it. In the full schema they lose only empty containers.
+// With the published schema, encoders lose exactly the content that the package doc lists, and Losses
+// counts all of it. With the full schema they lose only empty containers.
 func TestLossesOfTraces(t *testing.T) {
 	f := func(td ptrace.Traces, mode stefpdata.Mode, lose func(ptrace.Traces) stefpdata.Losses, options ...stef.WriterOption) {
 		t.Helper()
@@ -124,8 +124,7 @@ func TestLossesOfTraces(t *testing.T) {
 	}
 }
 
-// loseTraces removes from td the content that the published schema cannot carry, and
-// counts it.
+// loseTraces removes the content that the published schema cannot carry from td, and counts it.
 func loseTraces(td ptrace.Traces) stefpdata.Losses {
 	losses := stefpdata.Losses{EmptyContainers: emptyTraces(td)}
 	for _, rs := range td.ResourceSpans().All() {

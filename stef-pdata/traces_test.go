@@ -76,8 +76,8 @@ func TestRealTracesRoundTrip(t *testing.T) {
 	t.Run("real", func(t *testing.T) { f(hipstershopTraces, realTraces(t, hipstershopTraces)) })
 }
 
-// The sizes of the real set in the default mode, with one frame per part, stay within their
-// bounds. The flag -v prints the sizes.
+// The test encodes a set of real traces in the mode Sorted, with one frame per batch. The sizes of the
+// streams stay within the given bounds in bytes. The flag -v prints the sizes.
 func TestTracesSizes(t *testing.T) {
 	tds := realTraces(t, hipstershopTraces)
 	f := func(name string, want int, options ...stef.WriterOption) int {

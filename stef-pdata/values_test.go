@@ -13,7 +13,7 @@ import (
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
-// TestValues: the constants of package otelstef have the values of OTLP.
+// TestValues: the constants of package otelstef have the same numbers as the enums of OTLP.
 func TestValues(t *testing.T) {
 	require.EqualValues(t, ptrace.StatusCodeUnset, otelstef.StatusCodeUnset)
 	require.EqualValues(t, ptrace.StatusCodeOk, otelstef.StatusCodeOK)

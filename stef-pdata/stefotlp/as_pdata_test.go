@@ -64,8 +64,8 @@ func TestLogsAsPdataDoes(t *testing.T) {
 	})
 }
 
-// requireLogs is like requireStream, but for logs. The direct path and the path through pdata write
-// different streams of logs.
+// requireLogs is like requireStream, but for logs. It compares records, not bytes, because stefotlp
+// and stefpdata write different streams of logs.
 func requireLogs(tb testing.TB, parts [][]byte, options ...stef.WriterOption) {
 	tb.Helper()
 	stream := logs.encode(tb, parts, options...)
@@ -75,8 +75,8 @@ func requireLogs(tb testing.TB, parts [][]byte, options ...stef.WriterOption) {
 	}
 }
 
-// sameLogRecords requires two streams to have equal log records. Their observed times may be
-// encoded differently, because only the path through pdata writes observed times as differences.
+// sameLogRecords requires two streams to have equal log records. Their observed times may be encoded
+// differently, because only stefpdata writes observed times as differences from Time.
 func sameLogRecords(tb testing.TB, want, got []byte) {
 	tb.Helper()
 	a, b := logRecords(tb, want), logRecords(tb, got)
@@ -86,8 +86,8 @@ func sameLogRecords(tb testing.TB, want, got []byte) {
 	}
 }
 
-// logRecords returns the records of a stream. It sets ObservedTime of records that have
-// ObservedDelta, which says the same as a difference from Time.
+// logRecords returns the records of a stream. If a record has ObservedDelta, the difference between
+// observed time and Time, logRecords replaces it by ObservedTime.
 func logRecords(tb testing.TB, stream []byte) (records []*otelstef.Logs) {
 	tb.Helper()
 	r, err := otelstef.NewLogsReader(bytes.NewReader(stream))

@@ -15,8 +15,9 @@ import (
 	stefpdata "github.com/otelstef/stef/stef-pdata"
 )
 
-// measure runs the operations on a real set. Compare toOTLP with unmarshal, and fromOTLP with
-// unmarshalAndConvert. Encoders and writers are warm, but each round has new readers.
+// measure runs the operations on a set of real telemetry. Compare toOTLP with unmarshal, and fromOTLP
+// with unmarshalAndConvert. All rounds use the same encoders and writers, but each round has new
+// readers.
 func measure(b *testing.B, set string, parts [][]byte, items int, operations map[string]func()) {
 	size := 0
 	for _, part := range parts {
@@ -34,7 +35,7 @@ func measure(b *testing.B, set string, parts [][]byte, items int, operations map
 	}
 }
 
-// drain calls append until the end of the stream.
+// drain calls appendOTLP until the end of the stream.
 func drain(b *testing.B, buf *[]byte, appendOTLP func([]byte) ([]byte, error)) {
 	for {
 		out, err := appendOTLP((*buf)[:0])
@@ -60,8 +61,8 @@ func BenchmarkLogs(b *testing.B) {
 	}
 }
 
-// benchmark measures the direct path and the path through pdata with a real set. Templates are off
-// for logs, because the direct path never writes them.
+// benchmark measures stefotlp and stefpdata with a set of real telemetry. Templates of logs are off in
+// stefpdata, because stefotlp never writes them.
 func benchmark[T any](b *testing.B, p *paths[T], set, kind string) {
 	parts := real(b, p.Name, set+"-"+kind)
 	stream := p.encode(b, parts)

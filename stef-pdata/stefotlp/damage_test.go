@@ -14,7 +14,7 @@ import (
 	"github.com/otelstef/stef/stef-pdata/stefotlp"
 )
 
-// field returns a field of bytes.
+// field returns a length-delimited protobuf field.
 func field(number byte, content ...[]byte) []byte {
 	b := bytes.Join(content, nil)
 	if len(b) > 127 {
@@ -52,7 +52,7 @@ func inScope(items ...[]byte) []byte {
 	return field(1, field(1, field(1, attribute("k", "v"))), field(2, append([][]byte{scope}, list...)...))
 }
 
-// If the resources of a message are truncated, nothing of the message is written.
+// If a message does not consist of complete resources, nothing of the message is written.
 func TestWireErrors(t *testing.T) {
 	good := inScope(gauge(point()))
 	f := func(b []byte, offset int) {
@@ -166,8 +166,8 @@ func TestDamagedSpansAndLogs(t *testing.T) {
 	f(logs, "trace_id", text("\x4a\x05"))
 }
 
-// The offset of a damaged attribute is its place in the message, even if tags of the item have more
-// bytes than necessary.
+// The error for a damaged attribute has its offset in the message. The offset is right even if a tag
+// of the item is encoded in more bytes than necessary.
 func TestOffsetsBehindLongTags(t *testing.T) {
 	const value = "\x0a\x05abc" // a text that is cut off
 	for _, s := range signals[1:] {
@@ -194,7 +194,8 @@ func TestOffsetsBehindLongTags(t *testing.T) {
 	}
 }
 
-// The offset of damage is also right in an item whose tags have more bytes than necessary.
+// The offset in an error is also right if tags of the damaged item are encoded in more bytes than
+// necessary.
 func TestOffsetsInUnusualItems(t *testing.T) {
 	f := func(s signal, item []byte, damaged string) {
 		t.Helper()
@@ -217,9 +218,9 @@ func TestOffsetsInUnusualItems(t *testing.T) {
 	f(logs, join(unusual(2), field(6, attribute("k", "v")), unusual(7), field(5, field(6, field(1, text(cut))))), cut)
 }
 
-// The direct path and the path through pdata convert truncated and changed messages in the same
-// way if both accept them. They do not reject the same messages: only pdata rejects groups, and
-// only the direct path rejects tags of over 32 bits.
+// If stefotlp and pdata both accept a truncated or changed message, they convert it to the same
+// records. They do not reject the same messages: only pdata rejects protobuf groups, and only stefotlp
+// rejects tags of over 32 bits.
 func TestMutations(t *testing.T) {
 	for _, s := range signals {
 		t.Run(s.name, func(t *testing.T) {
@@ -251,8 +252,7 @@ func TestMutations(t *testing.T) {
 	}
 }
 
-// compare requires the direct path and the path through pdata to convert a message in the same way
-// if both accept it.
+// compare requires stefotlp and stefpdata to convert a message to the same records, if both accept it.
 func compare(tb testing.TB, s signal, b []byte) {
 	got, err := s.encode(tb, b)
 	if s.unmarshal(b) != nil {

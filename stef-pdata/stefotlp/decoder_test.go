@@ -49,7 +49,7 @@ func TestMaxItems(t *testing.T) {
 	f(-1, 1)
 }
 
-// A decoder returns no items of a truncated frame. Of a damaged frame, it returns the items before
+// A decoder returns no items of a truncated frame. If a frame is damaged, it returns the items before
 // the damage.
 func TestBrokenStream(t *testing.T) {
 	stream := traces.encode(t, fixture(t, fixtures.Traces()))
@@ -106,8 +106,8 @@ func metricsRecords(t *testing.T, change ...func(*otelstef.Metrics)) []byte {
 	return out.Bytes()
 }
 
-// left returns the records that a decoder omits, and how many bytes it appends for
-// the other records.
+// left decodes a stream. It returns the errors of the records that the decoder omits, and the number
+// of bytes that it appends for the other records.
 func left(t *testing.T, appendOTLP func([]byte) ([]byte, error)) (stefotlp.RecordErrors, int) {
 	t.Helper()
 	b, err := appendOTLP(nil)
@@ -119,8 +119,8 @@ func left(t *testing.T, appendOTLP func([]byte) ([]byte, error)) (stefotlp.Recor
 	return left, len(b)
 }
 
-// Errors about bad records count as memory of the message: a frame of a few hundred bytes can have
-// a million bad records.
+// The errors about bad records count towards the limit of WithMaxBytes, because a frame of a few
+// hundred bytes can have a million bad records.
 func TestBadRecordsFillMessages(t *testing.T) {
 	const records, most = 100_000, 1 << 20
 	var buf bytes.Buffer
@@ -146,8 +146,8 @@ func TestBadRecordsFillMessages(t *testing.T) {
 	}
 }
 
-// If records were omitted before a stream breaks, the first call reports these records, and the
-// next call returns the error of the stream.
+// If a decoder omits records before a stream breaks, one call returns the errors of these records,
+// and the next call returns the error of the stream.
 func TestRecordsBeforeABreak(t *testing.T) {
 	good := func(rec *otelstef.Metrics) { rec.Point().Value().SetInt64(1) }
 	bad := func(rec *otelstef.Metrics) { rec.Point().SetFlags(1 << 32) }
@@ -293,7 +293,8 @@ func TestLogRecordsThatAreNoOTLP(t *testing.T) {
 }
 
 // Records with equal resources, scopes and metrics are decoded to one resource, one scope and one
-// metric, even if each record has its own structs. Histogram bounds do not distinguish metrics.
+// metric, even if each record has its own copies of them. Metrics that differ only in their histogram
+// bounds are decoded to one metric.
 func TestEqualContainersAreOne(t *testing.T) {
 	var change []func(*otelstef.Metrics)
 	for i := range 4 {
@@ -313,7 +314,7 @@ func TestEqualContainersAreOne(t *testing.T) {
 	require.Equal(t, 1, mds[0].ResourceMetrics().At(0).ScopeMetrics().Len())
 }
 
-// hugeText is short enough that a writer does not check the size of its record.
+// hugeText is shorter than 64 KiB: a writer does not check the size of a record with such texts.
 var hugeText = strings.Repeat("x", 60<<10)
 
 // A record of a few bytes can refer to a text many times. If such a record is too large as OTLP,
@@ -429,7 +430,7 @@ type otlpDecoder interface {
 	Records() uint64
 }
 
-// testHugeRecord writes two records to w and decodes them. set changes the second record before it
+// testHugeRecord writes two records to w and decodes them. set makes the second record huge before it
 // is written.
 func testHugeRecord(t *testing.T, out *bytes.Buffer, w interface {
 	Write() error

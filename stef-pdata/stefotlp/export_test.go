@@ -11,10 +11,9 @@ import (
 	"github.com/otelstef/stef/stef-pdata/internal/mapping"
 )
 
-// RandomMessage returns a random OTLP message of a signal. It covers all content of
-// OTLP and all its encodings in protobuf: fields in any order, single fields several
-// times, numbers in more bytes than necessary, packed and not, unknown fields between
-// known fields.
+// RandomMessage returns a random OTLP message of a signal. The messages cover all content of OTLP
+// and all its encodings in protobuf: fields in any order, singular fields several times, numbers in
+// more bytes than necessary, packed and unpacked lists, unknown fields between known fields.
 func RandomMessage(rng *rand.Rand, signal string) []byte {
 	g := generator{rng: rng}
 	var items field

@@ -23,8 +23,8 @@ func fuzzMessages(f *testing.F, s signal) {
 	f.Fuzz(func(t *testing.T, b []byte) { compare(t, s, b) })
 }
 
-// If the direct path and the path through pdata accept a message, they write the same records, and
-// read the same content.
+// If stefotlp and stefpdata both accept a message, they write the same records, and read the same
+// content from them.
 func FuzzMetricsOTLP(f *testing.F) { fuzzMessages(f, signals[0]) }
 func FuzzTracesOTLP(f *testing.F)  { fuzzMessages(f, signals[1]) }
 func FuzzLogsOTLP(f *testing.F)    { fuzzMessages(f, signals[2]) }
@@ -42,7 +42,7 @@ func fuzzStreams[R any](f *testing.F, s signal, open func(io.Reader) (R, error))
 	})
 }
 
-// The direct path and the path through pdata read the same content from a stream.
+// stefotlp and stefpdata read the same content from a stream.
 func FuzzMetricsStream(f *testing.F) {
 	fuzzStreams(f, signals[0], func(r io.Reader) (*otelstef.MetricsReader, error) { return otelstef.NewMetricsReader(r) })
 }

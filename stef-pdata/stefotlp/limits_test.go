@@ -117,8 +117,8 @@ func message(tb testing.TB, signal, part string, f fill) []byte {
 	return b
 }
 
-// The direct path and the path through pdata omit items that exceed a limit, for the same reason,
-// and write all other items.
+// stefotlp and stefpdata omit the same items that exceed a limit, for the same reason, and write all
+// other items.
 func TestLimits(t *testing.T) {
 	parts := map[string][]string{
 		"metrics": {"resource", "scope", "metric", "item", "exemplar"},
@@ -160,7 +160,7 @@ func TestLimits(t *testing.T) {
 	f("bytes", bulk(stefotlp.MaxItemBytes/2), bulk(stefotlp.MaxItemBytes))
 }
 
-// The direct path and the path through pdata count the same bytes for buckets and bounds.
+// stefotlp and stefpdata count the same number of bytes for buckets and bounds.
 func TestBucketLimits(t *testing.T) {
 	const most = stefotlp.MaxItemBytes / 32
 	s := signals[0]
@@ -286,7 +286,7 @@ func TestLosses(t *testing.T) {
 	require.NoError(t, e.EncodeOTLP(inScope([]byte{12 << 3, 5, 14 << 3, 6}, []byte{12 << 3, 5})))
 	require.Equal(t, stefotlp.Losses{DroppedEvents: 2, DroppedLinks: 1}, e.Losses())
 
-	// Empty containers also count if all items of the message exceed a limit.
+	// Empty containers are counted even if all items of the message exceed a limit.
 	metrics, err := otelstef.NewMetricsWriter(io.Discard)
 	require.NoError(t, err)
 	points := stefotlp.NewMetricsEncoder(metrics)
@@ -301,7 +301,7 @@ func TestLosses(t *testing.T) {
 	require.Zero(t, metrics.Stats().Records)
 	require.Equal(t, stefotlp.Losses{EmptyContainers: 2}, points.Losses())
 
-	// A tag in more bytes than necessary does not change the count.
+	// A tag that is encoded in more bytes than necessary does not change the count.
 	w, err = otelstef.NewSpansWriter(io.Discard)
 	require.NoError(t, err)
 	e = stefotlp.NewTracesEncoder(w)
@@ -309,8 +309,8 @@ func TestLosses(t *testing.T) {
 	require.Equal(t, stefotlp.Losses{UnknownFields: 2}, e.Losses())
 }
 
-// Losses do not count the content of items and containers that are not written. If an item has a
-// tag in more bytes than necessary, its unknown fields are still counted only once.
+// Losses do not count the content of items and containers that are not written. If a tag of an item
+// is encoded in more bytes than necessary, its unknown fields are still counted only once.
 func TestLossesOfRejectedItems(t *testing.T) {
 	cut := text("\x0a\x05") // a field that is cut off
 	unknown := field(15, text("x"))
@@ -421,8 +421,8 @@ func TestMessagesAreNotKept(t *testing.T) {
 	require.Empty(t, l.Record().Record().Body().Str())
 }
 
-// Containers whose values take far more memory than their bytes in a message do not fill the memory
-// of an encoder, even if one message has all of them.
+// The attributes of a resource can take far more memory than their bytes in a message. An encoder
+// bounds this memory, even if one message has many such resources.
 func TestMemoryOfContainers(t *testing.T) {
 	w, err := otelstef.NewLogsWriter(io.Discard, stef.WithDictBytes(1<<20))
 	require.NoError(t, err)
@@ -457,8 +457,8 @@ func TestMemoryOfContainers(t *testing.T) {
 	runtime.KeepAlive(e)
 }
 
-// An encoder that empties its pool of metrics within a message still distinguishes the bounds of
-// the metrics.
+// An encoder writes the right histogram bounds for each metric, even if it empties its full pool of
+// metrics within a message.
 func TestManyMetricsWithBounds(t *testing.T) {
 	md := pmetric.NewMetrics()
 	metrics := md.ResourceMetrics().AppendEmpty().ScopeMetrics().AppendEmpty().Metrics()

@@ -16,8 +16,8 @@ import (
 	"github.com/otelstef/stef/stef-pdata/stefotlp"
 )
 
-// An encoder does not keep the lists of a large message: a field of two bytes takes 16 or 32
-// bytes in such a list.
+// An encoder reads the fields of a message into lists, and a field of two bytes takes 16 or 32 bytes
+// in a list. The encoder does not keep the lists of a large message after the call.
 func TestEncodersKeepNoLargeLists(t *testing.T) {
 	const n = 1 << 20
 	long := func(number byte, content ...[]byte) []byte {

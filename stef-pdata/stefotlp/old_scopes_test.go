@@ -14,7 +14,8 @@ import (
 )
 
 // Old senders put the scopes of a resource into its field 1000. Encoders read this field if the
-// resource has no other scopes, as pdata does for requests. Otherwise it is an unknown field.
+// resource has no other scopes, as pdata does for requests. If there are others, field 1000 counts as
+// an unknown field.
 func TestOldScopes(t *testing.T) {
 	old := func(content ...[]byte) []byte {
 		return append([]byte{0xc2, 0x3e}, field(0, content...)[1:]...) // the tag of field 1000

@@ -24,8 +24,8 @@ import (
 	"github.com/otelstef/stef/internal/teltest/canon"
 )
 
-// paths are the two ways between OTLP bytes and the streams of a signal: the direct path of
-// this package, and the path through pdata of the type T. Tests compare the two.
+// paths contains functions that convert OTLP bytes of a signal to streams and back: directly with this
+// package, or through pdata of the type T with package stefpdata. Tests compare the results.
 type paths[T any] struct {
 	*descriptors.Descriptor[T]
 	newWriter func(dst io.Writer, options []stef.WriterOption) (descriptors.Writer, func(message []byte) error, error)
@@ -139,7 +139,7 @@ func (p *paths[T]) one(batches []T) T { return p.merge(canon.Options{}, batches.
 
 var inOrder = []stefpdata.EncoderOption{stefpdata.WithMode(stefpdata.Ordered)}
 
-// viaPdata writes a stream by the path through pdata.
+// viaPdata converts messages to pdata and writes a stream with stefpdata.
 func (p *paths[T]) viaPdata(tb testing.TB, messages [][]byte, options ...stef.WriterOption) []byte {
 	tb.Helper()
 	var out bytes.Buffer
@@ -153,7 +153,7 @@ func (p *paths[T]) viaPdata(tb testing.TB, messages [][]byte, options ...stef.Wr
 	return out.Bytes()
 }
 
-// toPdata reads a stream by the path through pdata.
+// toPdata reads a stream with stefpdata.
 func (p *paths[T]) toPdata(tb testing.TB, stream []byte) (batches []T) {
 	tb.Helper()
 	d, err := p.NewDecoder(bytes.NewReader(stream), nil)
@@ -174,13 +174,13 @@ func (p *paths[T]) requireSame(tb testing.TB, want, got [][]byte) {
 	require.Empty(tb, p.diff(p.one(p.unmarshal(tb, want)), p.one(p.unmarshal(tb, got))))
 }
 
-// requireRead requires both paths to read the same content from a stream.
+// requireRead requires stefotlp and stefpdata to read the same content from a stream.
 func (p *paths[T]) requireRead(tb testing.TB, stream []byte) {
 	tb.Helper()
 	require.Empty(tb, p.diff(p.one(p.toPdata(tb, stream)), p.one(p.unmarshal(tb, p.decode(tb, stream)))))
 }
 
-// requireStream requires both paths to write the same stream, and to read the same
+// requireStream requires stefotlp and stefpdata to write the same stream, and to read the same
 // content from it.
 func (p *paths[T]) requireStream(tb testing.TB, messages [][]byte, options ...stef.WriterOption) {
 	tb.Helper()
@@ -189,7 +189,7 @@ func (p *paths[T]) requireStream(tb testing.TB, messages [][]byte, options ...st
 	p.requireRead(tb, stream)
 }
 
-// decoded requires both paths to read the same content from a stream, call by call.
+// decoded requires each decoder call of stefotlp and stefpdata to return the same content.
 func (p *paths[T]) decoded(tb testing.TB, stream []byte) {
 	pdata, err := p.NewDecoder(bytes.NewReader(stream), []stefpdata.DecoderOption{stefpdata.WithMaxItems(maxItems)})
 	require.NoError(tb, err)
@@ -198,7 +198,8 @@ func (p *paths[T]) decoded(tb testing.TB, stream []byte) {
 	same(tb, pdata.Decode, appendOTLP, p.Unmarshal, p.diff)
 }
 
-// signal contains the paths of one signal, for tests of all signals.
+// signal contains functions of paths for one signal, without the type parameter. So tests can loop over
+// all signals.
 type signal struct {
 	name      string
 	published stef.WriterOption
@@ -210,7 +211,7 @@ type signal struct {
 	encodePdata func(tb testing.TB, message []byte, options ...stef.WriterOption) (stream []byte, err error)
 	// records requires two streams to have equal records.
 	records func(tb testing.TB, want, got []byte)
-	// decoded requires both paths to read the same content from a stream.
+	// decoded requires stefotlp and stefpdata to read the same content from a stream.
 	decoded func(tb testing.TB, stream []byte)
 }
 
@@ -248,14 +249,15 @@ func (p *paths[T]) signal() signal {
 	}
 }
 
-// Limits on reading one stream, because a short stream can contain very many records.
+// Limits for reading one stream: items per call, and calls. A short stream can contain very many
+// records.
 const (
 	maxItems = 1000
 	maxCalls = 200
 )
 
-// same requires two decoders of the same stream to return the same results, call by
-// call, and to omit the same records.
+// same requires two decoders of the same stream to return the same result in each call, and to omit
+// the same records.
 func same[T any](tb testing.TB, decode func() (T, error), appendOTLP func([]byte) ([]byte, error),
 	unmarshal func([]byte) (T, error), diff func(want, got T) string) {
 	for range maxCalls {

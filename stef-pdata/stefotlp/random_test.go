@@ -17,8 +17,8 @@ import (
 	"github.com/otelstef/stef/internal/teltest"
 )
 
-// For any OTLP content in any protobuf encoding, the direct path and the path through pdata
-// write the same records, and read the same content from them.
+// For any OTLP content in any protobuf encoding, stefotlp and stefpdata write the same records, and
+// read the same content from them.
 func TestRandomMessages(t *testing.T) {
 	rounds := uint64(400)
 	if testing.Short() {

@@ -19,8 +19,7 @@ import (
 	"github.com/otelstef/stef/stef-pdata/stefotlp"
 )
 
-// repeatedPair adds one of very many pairs to m. Some pairs occur much more often
-// than other pairs.
+// repeatedPair adds a random pair to m. Some pairs occur much more often than others.
 func repeatedPair(rng *rand.Rand, m pcommon.Map, depth int) {
 	n := int(rng.ExpFloat64() * 300)
 	key := fmt.Sprintf("key.%d", n%40)
@@ -88,8 +87,8 @@ func repeatingLogs(tb testing.TB, seed uint64) (parts [][]byte) {
 	return parts
 }
 
-// Repeating pairs are found in the cache. Their references are correct, also after a restart of
-// the dictionaries.
+// Pairs that repeat are written with the dictionary references in the cache of the encoder. These
+// references are correct, even after a restart of the dictionaries.
 func TestPairsThatRepeat(t *testing.T) {
 	f := func(seed uint64, options ...stef.WriterOption) {
 		t.Helper()

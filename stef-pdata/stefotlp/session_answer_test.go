@@ -20,8 +20,8 @@ import (
 	"github.com/otelstef/stef/stef-gogrpc"
 )
 
-// TestAnswerIfBackendRefusesGateway: if the backend refuses the gateway, the messages of the
-// clients are not bad, so clients must keep their data.
+// TestAnswerIfBackendRefusesGateway: if the backend refuses the gateway itself, the messages of the
+// gateway's clients are not bad. So the gateway answers that the clients must keep their data.
 func TestAnswerIfBackendRefusesGateway(t *testing.T) {
 	serving := func(root *schema.Struct) func(*testing.T, *grpc.Server) {
 		return func(t *testing.T, g *grpc.Server) {

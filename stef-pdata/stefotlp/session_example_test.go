@@ -43,8 +43,8 @@ func (m messageWriter) WriteBatch(message []byte) (last uint64, err error) {
 	return m.Stats().Records, err
 }
 
-// A gateway sends the OTLP messages of its clients. The error of a bad message is returned to
-// the client that sent it. The stream stays open for the other clients.
+// A gateway sends the OTLP messages of its clients to a backend. If a message is bad, its client
+// receives the error. The stream to the backend stays open for the other clients.
 func ExampleTracesEncoder_session() {
 	address, stop := serveSpans() // a server in this process
 	defer stop()
@@ -93,9 +93,9 @@ func ExampleTracesEncoder_session() {
 	// shutdown: <nil>
 }
 
-// answer returns what a gateway answers to its OTLP client after Send: a status, or a success with
-// rejected items and the reason, which belong into partial_success. Over HTTP, InvalidArgument is
-// 400, and the other codes are 503 with Retry-After.
+// answer returns what a gateway answers to its OTLP client after Send: the error with a gRPC status,
+// or a success. The results rejected and why of a success belong into partial_success. Over HTTP,
+// answer InvalidArgument with 400, and the other codes with 503 and Retry-After.
 func answer(err error) (rejected int, why string, _ error) {
 	var bad *stefgrpc.RejectedError // records that the backend rejected
 	if errors.As(err, &bad) {

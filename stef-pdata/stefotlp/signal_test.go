@@ -50,8 +50,8 @@ func TestForeignMessages(t *testing.T) {
 	}
 }
 
-// A gauge without a description looks like a span if its name has the length of a trace id. The
-// encoder then only omits the items that are no spans.
+// A gauge without a description looks like a span if its name has the length of a trace id. If a
+// message has such a gauge, the encoder of traces omits only the other items.
 func TestForeignItemsThatFit(t *testing.T) {
 	var out bytes.Buffer
 	w, err := otelstef.NewSpansWriter(&out)
@@ -63,8 +63,8 @@ func TestForeignItemsThatFit(t *testing.T) {
 	require.Equal(t, uint64(1), w.Stats().Records)
 }
 
-// A damaged item of the encoder's own signal is reported as an item, not as a message of
-// another signal.
+// If an item of the encoder's own signal is damaged, the error names the item. It does not say that
+// the message belongs to another signal.
 func TestDamagedItemIsNotForeign(t *testing.T) {
 	for _, own := range signals {
 		_, err := own.encode(t, inScope([]byte{0x0d, 1, 2})) // cut off in every signal
@@ -74,7 +74,7 @@ func TestDamagedItemIsNotForeign(t *testing.T) {
 	}
 }
 
-// The error names what the bytes seem to be instead of a message.
+// If bytes are not an OTLP message, the error says what they look like, such as JSON.
 func TestLooksLike(t *testing.T) {
 	message := inScope(gauge(point()))
 	require.Less(t, len(message), 100)

@@ -99,7 +99,8 @@ func TestSkip(t *testing.T) {
 	f(any|wireEndGroup, "", -1)
 	f(any|6, "12345678", -1)
 	f(any|7, "12345678", -1)
-	// Groups that are empty, contain fields and groups, end with another number, or do not end.
+	// Protobuf groups that are empty, contain fields and groups, end with another field number, or do
+	// not end.
 	group, open, end := uint64(1<<3|wireGroup), "\x0b", "\x0c"
 	f(group, end+"rest", 1)
 	f(group, "\x10\x05"+open+end+"\x1a\x01x"+end+"rest", 8)

@@ -109,7 +109,8 @@ func TestRefusedSetsTakeNoMemory(t *testing.T) {
 	require.Equal(t, 1, p.Size())
 }
 
-// TestRankOfNewSets: sets are ranked by value until it is clear that most are new.
+// TestRankOfNewSets: sets are ranked by value. If most sets of the batches so far were new, sets
+// are ranked by arrival instead.
 func TestRankOfNewSets(t *testing.T) {
 	var p Sets
 	var c values.Copier
@@ -198,8 +199,8 @@ func TestKeySorter(t *testing.T) {
 	}
 }
 
-// The result of a sorter does not depend on its guesses: neither on the order of earlier keys,
-// nor on growth and restarts of the dictionaries.
+// A sorter first guesses that a map has the keys of an earlier map in the same order. The result
+// depends neither on this guess, nor on growth and restarts of the dictionaries.
 func TestKeySorterGuesses(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	keys, values := newDictionary(), newDictionary()
@@ -276,8 +277,8 @@ func TestNames(t *testing.T) {
 	require.Equal(t, uint32(1), n.ID("name0"))
 }
 
-// Names with the same length and the same first and last bytes share a place among the recent names,
-// but have different numbers. Reset forgets the recent names, too.
+// Names with the same length and the same first and last bytes share an entry in the cache of recent
+// names, but have different numbers. Reset empties this cache, too.
 func TestNamesOfOnePlace(t *testing.T) {
 	for _, length := range []int{0, 1, 3} {
 		var n Names
@@ -301,8 +302,8 @@ func TestNamesOfOnePlace(t *testing.T) {
 	}
 }
 
-// The total lengths of names and of keys are bounded. Beyond the bounds, new names share a number,
-// and the sorter drops its keys.
+// The total length of names is bounded. Beyond the bound, all new names have the same number. The
+// total length of the keys of a sorter is also bounded. Beyond the bound, the sorter drops its keys.
 func TestLongNames(t *testing.T) {
 	var n Names
 	for i := range 1000 {
@@ -351,8 +352,8 @@ func TestTextsOfRejectedSets(t *testing.T) {
 	}
 }
 
-// Containers and sets that differ in any part have different hashes, so a lookup never compares
-// many of them.
+// Resources, scopes, metrics and sets of attributes that differ in any part have different hashes.
+// If many of them had the same hash, a lookup would have to compare all of them.
 func TestHashesCoverEverything(t *testing.T) {
 	const n = 1000
 	// nested sets v to list number i of n different lists. All lists have the same elements in the

@@ -14,7 +14,7 @@ import (
 	"github.com/otelstef/stef/stef-go/codec"
 )
 
-// dictionary has a dictionary, and a column that adds texts to the dictionary.
+// dictionary is a dictionary of a stream, with a column whose texts are added to it.
 type dictionary struct {
 	usage  codec.Usage
 	dict   codec.StringDict
@@ -44,8 +44,9 @@ func someText(rnd *rand.Rand) string {
 	return string(b)
 }
 
-// Resolve returns the same references as lookups in the dictionaries, also after texts were added
-// to the dictionaries and after the dictionaries were restarted. Each key has its own number.
+// Resolve returns the same references as lookups in the dictionaries. This also holds after texts
+// were added to the dictionaries, and after the dictionaries were restarted. Each key has its own
+// number.
 func TestPairCache(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(8, 8))
 	keys, values := newDictionary(), newDictionary()
@@ -97,7 +98,7 @@ func TestPairCache(t *testing.T) {
 	require.Greater(t, len(c.slots), 1<<firstPairBits, "the cache has grown")
 }
 
-// Streams may lack any of the dictionaries.
+// A PairCache works for streams without a dictionary for keys, for values, or for both.
 func TestPairCacheOfNothing(t *testing.T) {
 	e := newDictionary()
 	e.column.Encode("text")

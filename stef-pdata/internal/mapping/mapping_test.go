@@ -17,7 +17,7 @@ import (
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
-// The error text omits the middle of a long path. The field of the error has the whole path.
+// The error text omits the middle of a long path. Field of the error contains the whole path.
 func TestLongPaths(t *testing.T) {
 	long := "Attributes[\"start\"]" + strings.Repeat(".Value.Array[0]", 40) + "[\"end\"]"
 	reason := errors.New("too deep")

@@ -12,7 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Ranks follow values, regardless of the time and order in which ids are added.
+// The ranks of ids have the order of their values. The order in which ids are added, and how many
+// are added between two calls of Rank, do not matter.
 func TestRanking(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 200 {

@@ -11,7 +11,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 )
 
-// The table distinguishes traces even if their ids are made to collide.
+// The table distinguishes traces even if a sender chooses trace ids with equal hashes.
 func TestTraceTable(t *testing.T) {
 	var table TraceTable
 	for range 3 {
@@ -19,7 +19,7 @@ func TestTraceTable(t *testing.T) {
 		r := rand.New(rand.NewPCG(1, 2))
 		for n := range ChunkSpans {
 			x := byte(r.IntN(200))
-			id := pcommon.TraceID{0: x, 8: x, 15: byte(n % 2)} // the halves cancel out
+			id := pcommon.TraceID{0: x, 8: x, 15: byte(n % 2)} // the two halves have the same XOR, whatever x is
 			counts[id]++
 			require.Equal(t, id, table.Known[table.Find(id)].id)
 		}

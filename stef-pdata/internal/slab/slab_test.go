@@ -20,8 +20,8 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 )
 
-// A version of pdata with another memory layout makes decoders slower, so this test detects such a
-// version.
+// Decoders are slower if they do not know the memory layout of pdata. This test fails if a new
+// version of pdata changes the layout.
 func TestLayoutIsKnown(t *testing.T) {
 	require.True(t, theLayout.known)
 	for _, s := range []reflect.Type{
@@ -56,7 +56,8 @@ func TestOtherLayoutsAreRefused(t *testing.T) {
 	}
 }
 
-// maker makes metrics with chunks, or with the functions of pdata.
+// maker makes metrics. It allocates their objects in chunks of memory, or calls the public functions
+// of pdata.
 type maker struct {
 	Values
 	metrics Items[pmetric.MetricSlice, pmetric.Metric]
@@ -171,8 +172,8 @@ func TestChunksMatchPdata(t *testing.T) {
 	}
 }
 
-// Values of a batch share a box, the object that holds a text, if they have the same text. A
-// change of one value does not change the other values.
+// pdata holds the text of a value in an object, the box. Values of a batch share a box if their text
+// has the same address. A change of one value does not change the other values.
 func TestTextsShareBoxes(t *testing.T) {
 	require.True(t, theLayout.shares)
 	text := strings.Clone("text")
@@ -291,7 +292,7 @@ func TestSlicesDoNotShareCapacity(t *testing.T) {
 	require.EqualValues(t, 1, p.At(0).Flags())
 }
 
-// Chunks save most allocations.
+// Chunks save most allocations: a data point with three attributes takes less than one on average.
 func TestChunksAllocateSeldom(t *testing.T) {
 	m := new(maker)
 	p := pmetric.NewNumberDataPointSlice()

@@ -13,8 +13,8 @@ import (
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
-// Clock finds a time of any format in a text. The format that it returns expands to the part of
-// the text that it found.
+// Clock finds a given time in a text, in any format. If AppendClock formats the time with the
+// returned format, the result is the part of the text that Clock found.
 func TestClock(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 5))
 	const layouts, decimals, zones = "T /CJA", "0123456789abcdefghi", "0Z+: "
@@ -55,8 +55,8 @@ func TestClockOfOtherTimes(t *testing.T) {
 	}
 }
 
-// Clock does not panic on incomplete or truncated clocks. The format that it returns expands to
-// exactly the part of the text that it found.
+// Clock does not panic on incomplete or truncated times. If AppendClock formats the time with the
+// returned format, the result is exactly the part of the text that Clock found.
 func TestClockOfAnyText(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 6))
 	const unixNano = 1482161509123400000 // 2016-12-19T15:31:49.1234Z

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestHeadTable compares a headTable with an array that has the last two shapes of each beginning.
-// It resets the table several times.
+// TestHeadTable compares a headTable with an array. Both hold the last two shapes for each beginning
+// of a text. The test resets the table several times.
 func TestHeadTable(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 4))
 	var table headTable

@@ -14,7 +14,7 @@ import (
 // The first line of the output of benchmarks names their data.
 var _ = benchdata.Name("synthetic: texts of the test")
 
-// BenchmarkMeter estimates the size of a column of texts that repeat in part.
+// BenchmarkMeter estimates the compressed size of a column whose texts repeat in part.
 func BenchmarkMeter(b *testing.B) {
 	column := []byte(strings.Join(requests(rand.New(rand.NewPCG(7, 8)), 80), "\n"))
 	var m meter

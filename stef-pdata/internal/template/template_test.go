@@ -98,8 +98,8 @@ func TestJoiner(t *testing.T) {
 	require.ErrorContains(t, err, "the template has 1048576 placeholders, but there are 0 parameters")
 }
 
-// Texts that share an allocation do not overwrite each other. A text that is kept keeps only
-// little memory of other texts.
+// Texts that share an allocation, a chunk, do not overwrite each other. Chunks are small, so a
+// caller that keeps one text keeps only little memory of other texts.
 func TestJoinedTexts(t *testing.T) {
 	var j Joiner
 	r := rand.New(rand.NewPCG(5, 6))
@@ -225,7 +225,7 @@ func TestLearnedTemplates(t *testing.T) {
 	f("v2 took 2 of 7.", "* took * of *.", "v2", "2", "7")
 }
 
-// addAll adds bodies of a resource and scope. It returns how many are written as templates.
+// addAll adds bodies of a resource and scope. It returns how many bodies are written as templates.
 func addAll(s *Splitter, resource, scope uint32, bodies ...string) (templates int) {
 	s.Begin()
 	trial := s.Trial(resource, scope, len(bodies))
@@ -290,8 +290,8 @@ func TestMemoryIsBounded(t *testing.T) {
 	require.Greater(t, bytes, maxTextShapeBytes-60*1024)
 }
 
-// Words are copied into chunks of at most MaxHeldBody bytes, so a kept copy keeps little
-// memory.
+// Words are copied into chunks of at most MaxHeldBody bytes, so one copied word keeps at most one
+// small chunk in memory.
 func TestOwnWords(t *testing.T) {
 	var own OwnWords
 	var copies, words []string
@@ -313,8 +313,8 @@ func TestSplitterForgets(t *testing.T) {
 	}
 }
 
-// A log record can have more attributes than references can name. Only the first attributes are
-// listed, so memory for all of them is not kept for the next log records.
+// A log record can have more attributes than references can name. Known lists only the first ones,
+// so it does not keep memory for all attributes of a large record.
 func TestKnownAttributes(t *testing.T) {
 	lr := plog.NewLogRecord()
 	var b xpdata.MapBuilder

@@ -32,8 +32,8 @@ func requests(r *rand.Rand, n int) (bodies []string) {
 	return bodies
 }
 
-// lastSplit adds batches of one kind of bodies. It returns how many bodies were split in all
-// batches, and how many in the last ten.
+// lastSplit adds batches of bodies that kind returns. It returns how many bodies were split in all
+// batches together, and in the last ten batches together.
 func lastSplit(s *Splitter, r *rand.Rand, batches, size int, kind func(r *rand.Rand, n int) []string) (all, last int) {
 	for i := range batches {
 		s.Batch(size)
@@ -45,8 +45,8 @@ func lastSplit(s *Splitter, r *rand.Rand, batches, size int, kind func(r *rand.R
 	return all, last
 }
 
-// Splitting ends if templates save too little, and begins again when the data changes. This holds
-// in small batches and in large batches, and also for later changes.
+// If templates save too little, bodies are no longer split. When the data changes so that templates
+// save bytes, bodies are split again. This holds for each change, in small and in large batches.
 func TestVerdictFollowsTheData(t *testing.T) {
 	for _, size := range []int{3, 20, 100, 400} {
 		r := rand.New(rand.NewPCG(5, 6))
@@ -70,8 +70,8 @@ func orders(r *rand.Rand, n int) (bodies []string) {
 	return bodies
 }
 
-// Words that are new to the dictionaries take CPU time. Bodies with many of them are split only
-// if Small is set, that is, if CPU time does not matter.
+// Words that are new to the dictionaries take CPU time. Bodies with many new words are split only if
+// Small is set: then the size of the stream matters, and CPU time does not.
 func TestVerdictCountsNewWords(t *testing.T) {
 	var s Splitter
 	_, last := lastSplit(&s, rand.New(rand.NewPCG(7, 8)), 200, 100, orders)
@@ -81,8 +81,9 @@ func TestVerdictCountsNewWords(t *testing.T) {
 	require.Equal(t, 10*100, last)
 }
 
-// Bodies that repeat other fields have linked templates from the third body on. If later
-// bodies do not repeat any field, ordinary templates are used again.
+// If bodies repeat other fields of their log records, all but the first linkTests bodies have linked
+// templates, whose parameters refer to these fields. If later bodies do not repeat any field,
+// ordinary templates are used again.
 func TestLinkedTemplatesFirst(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	s := Splitter{Links: true}
@@ -123,8 +124,8 @@ func TestLinkedTemplatesFirst(t *testing.T) {
 	require.Equal(t, 100, split)
 }
 
-// Bodies of many shapes that repeat no field are not searched again and again. If they repeat
-// fields later, most of them have references soon.
+// The splitter does not search bodies of many shapes for fields again and again if they repeat no
+// field. If they repeat fields later, most of them have references after some batches.
 func TestSearchesForLinksEnd(t *testing.T) {
 	s := Splitter{Links: true, Always: true}
 	number := 0
@@ -164,7 +165,7 @@ func TestSearchesForLinksEnd(t *testing.T) {
 	require.Greater(t, linked, 200)
 }
 
-// The number of links in a text is bounded, whatever the record holds.
+// The number of links in a text, the parts that repeat a field of the record, is bounded.
 func TestLinksAreBounded(t *testing.T) {
 	lr := plog.NewLogRecord()
 	text := strings.Repeat("abcd ", 10_000)
@@ -209,7 +210,8 @@ func TestVerdictOfMixedBodies(t *testing.T) {
 	require.Equal(t, 100, split)
 }
 
-// If a sample ends in a container whose templates do not recur, sampling continues.
+// If the templates of a resource and scope do not recur at first, its later bodies are still
+// sampled: later templates recur, but save too little, so only the bodies of samples are split.
 func TestVerdictAfterPause(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	var s Splitter
@@ -225,8 +227,8 @@ func TestVerdictAfterPause(t *testing.T) {
 	require.LessOrEqual(t, last, 10*100/8)
 }
 
-// Short bodies that recur are not split: the few bytes that a template saves are not worth the CPU
-// time.
+// Short bodies are not split even if their template recurs: the few bytes that the template saves
+// are not worth the CPU time.
 func TestVerdictCountsCPU(t *testing.T) {
 	var s Splitter
 	few := func(r *rand.Rand, n int) (bodies []string) {
@@ -276,7 +278,7 @@ func TestSmallFirstBatches(t *testing.T) {
 	f(minFirst, minFirst)
 }
 
-// The same bodies have the same verdicts after Reset.
+// After Reset, a splitter splits the same bodies again as a new splitter.
 func TestVerdictAfterReset(t *testing.T) {
 	var s Splitter
 	run := func() (split []int) {
@@ -298,8 +300,8 @@ func TestVerdictAfterReset(t *testing.T) {
 	require.Equal(t, first, run())
 }
 
-// A meter finds repetitions within a column and between columns. It keeps a window of limited
-// size.
+// A meter estimates the compressed size of columns. It finds repetitions within a column and between
+// columns, in a window of limited size.
 func TestMeter(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	random := make([]byte, 2000)
@@ -326,7 +328,8 @@ func TestMeter(t *testing.T) {
 	require.Equal(t, again.bits(random, literalBits), m.bits(random, literalBits), "nothing of the columns before")
 }
 
-// Samples allocate nothing in steady state, whether templates save bytes or not.
+// In steady state, the comparison of a sample with its templates allocates nothing, whether templates
+// save bytes or not.
 func TestSamplesDoNotAllocate(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, kind := range []func(r *rand.Rand, n int) []string{ids, requests} {
