@@ -19,8 +19,8 @@ import (
 	"github.com/otelstef/stef/stef-gogrpc"
 )
 
-// TestOptionsBeyondTheAgreement: options that are appended to the options of a stream may select
-// fewer fields than both ends agreed on, but not more fields.
+// TestOptionsBeyondTheAgreement: a program can append options to the writer options of a stream. They
+// may select fewer fields than the schema that both ends agreed on, but not more fields.
 func TestOptionsBeyondTheAgreement(t *testing.T) {
 	compact, full := otelstef.MetricsCompactRoot(), otelstef.MetricsRoot()
 	published, err := schema.Cut(full, otelstef.MetricsBaseSchema())
@@ -57,8 +57,8 @@ func TestOptionsBeyondTheAgreement(t *testing.T) {
 	f(full, published, true, stef.WithCompression(stef.Zstd))
 }
 
-// TestWithoutTheAgreement creates writers without WriterOptions: the schema of such a writer is
-// checked, too.
+// TestWithoutTheAgreement creates writers without the writer options of the stream. The schema of such
+// a writer is still compared with the schema that both ends agreed on.
 func TestWithoutTheAgreement(t *testing.T) {
 	f := func(sender, receiver *schema.Struct, allowed bool, options ...stef.WriterOption) {
 		t.Helper()
@@ -95,7 +95,8 @@ type uncounted struct{ timesWriter }
 
 func (uncounted) BufferedBytes() int { return 0 }
 
-// TestSessionFlushesUncountedBytes: a batch is sent even if the writer counts no bytes.
+// TestSessionFlushesUncountedBytes: a session sends a batch even if BufferedBytes of the batch writer
+// always returns 0.
 func TestSessionFlushesUncountedBytes(t *testing.T) {
 	server, err := stefgrpc.NewServer()
 	require.NoError(t, err)

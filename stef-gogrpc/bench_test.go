@@ -27,11 +27,11 @@ import (
 // Benchmarks print this name of their data as the first line of their output.
 var _ = benchdata.Name("synthetic: records of the test")
 
-// The benchmarks run both ends and the network between them in this process:
-// records are written, sent over gRPC on an in-memory connection with an injected
-// round trip, read, and acknowledged. One operation is a run. A run starts with a
-// warm-up, in which windows and buffers grow. Then it counts the acknowledged records
-// and their cost for the time benchRun. So -benchtime 1x is sufficient.
+// The benchmarks run client, server and network in this process: records are written, sent over
+// gRPC on an in-memory connection with a given round-trip time, read, and acknowledged. One
+// operation is a run. A run starts with a warm-up, in which windows and buffers grow. Then it
+// counts the acknowledged records and their cost for the time benchRun. One run is long enough,
+// so use -benchtime 1x.
 
 type bench struct {
 	network *netfault.Memory
@@ -41,8 +41,8 @@ type bench struct {
 	client  *stefgrpc.Client
 }
 
-// window is a setting of the flow control of gRPC. 0 is gRPC's default: it starts
-// with 64 KiB and measures the capacity of the link.
+// window is the flow control window of gRPC in bytes. 0 is gRPC's default: the window starts with
+// 64 KiB and grows with the measured capacity of the link.
 type window int32
 
 func (w window) String() string {
@@ -199,7 +199,8 @@ func (l load) run(b testing.TB) result {
 	}
 }
 
-// looks has the values of the counters at one moment.
+// looks holds the values of all counters at one time. The difference of two looks is the cost of a
+// run.
 type looks struct {
 	at                            time.Time
 	cpu                           time.Duration
@@ -258,8 +259,8 @@ func BenchmarkUnpaced(b *testing.B) {
 	}
 }
 
-// paced is a load that two processors can easily process at any latency: 200,000
-// records per second.
+// paced is a load of 200,000 records per second, which two processors can easily process at any
+// latency.
 func paced(w window, trip time.Duration) load {
 	return load{streams: 1, records: 2000, every: 10 * time.Millisecond, window: w, trip: trip}
 }

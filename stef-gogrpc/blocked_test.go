@@ -19,15 +19,16 @@ import (
 	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
 )
 
-// blockedEnds has a stream with a waiting writer, and everything that can end the stream.
+// blockedEnds is a stream on which a write waits, with its client, server and network. Each of them
+// can end the stream.
 type blockedEnds struct {
 	*ends
 	stream  *stefgrpc.Stream
 	handler chan func(s *stefgrpc.ServerStream) error // what the handler does next
 }
 
-// newBlocked opens a stream on which the next write of a chunk waits. If room is set, the
-// write waits for acknowledgements; if not, it waits because the server does not read.
+// newBlocked opens a stream on which the next write of a chunk waits. If room is true, the write
+// waits for acknowledgements. Otherwise it waits because the server does not read.
 func newBlocked(t *testing.T, room bool, c endsConfig) *blockedEnds {
 	b := &blockedEnds{handler: make(chan func(*stefgrpc.ServerStream) error, 1)}
 	b.ends = newEnds(t, func(s *stefgrpc.ServerStream) error {
@@ -60,8 +61,8 @@ func newBlocked(t *testing.T, room bool, c endsConfig) *blockedEnds {
 
 const blockedChunk = 1 << 20
 
-// When a stream ends for any reason, all waiting calls end. A waiting write returns this
-// reason.
+// When a stream ends for any reason, all waiting calls return. A waiting write returns the reason
+// as its error.
 func TestBlockedWriterEnds(t *testing.T) {
 	type end struct {
 		name       string

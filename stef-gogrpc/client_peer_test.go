@@ -23,9 +23,9 @@ import (
 	"github.com/otelstef/stef/stef-gogrpc/stefpb"
 )
 
-// serverPeer is the server of client streams, controlled by a test. It uses the
-// messages only as plain protobuf, and works in a synctest bubble. It has one
-// stream at a time.
+// serverPeer replaces the connection of a client and the server behind it. A test controls what it
+// answers. It encodes and decodes messages with the generated protobuf code, works in a synctest
+// bubble, and has one stream at a time.
 type serverPeer struct {
 	mu      sync.Mutex
 	heard   []string // what the client did, in order
@@ -179,7 +179,8 @@ func (s *peerStream) RecvMsg(m any) error {
 	}
 }
 
-// cut distributes bytes over buffers of the given lengths, repeatedly.
+// cut splits bytes into buffers. It uses the given lengths one after another, and then again from the
+// first.
 func cut(b, lengths []byte) mem.BufferSlice {
 	var out mem.BufferSlice
 	for i := 0; len(b) > 0; i++ {

@@ -44,7 +44,7 @@ func newAuthority(t *testing.T) *authority {
 	return a
 }
 
-// sign creates a certificate. The first certificate is self-signed.
+// sign creates a certificate. The first certificate of an authority is self-signed.
 func (a *authority) sign(name string, usage []x509.ExtKeyUsage) (*ecdsa.PrivateKey, *x509.Certificate) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	require.NoError(a.t, err)
@@ -90,8 +90,8 @@ func (s token) GetRequestMetadata(context.Context, ...string) (map[string]string
 
 func (token) RequireTransportSecurity() bool { return true }
 
-// TestSecurity: TLS with certificates of both ends, credentials per stream, and
-// interceptors work when the caller sets them as options of gRPC.
+// TestSecurity: programs set TLS with certificates of both ends, credentials for each stream, and
+// interceptors as options of gRPC. All of these work with streams of this package.
 func TestSecurity(t *testing.T) {
 	a := newAuthority(t)
 	var intercepted atomic.Int32

@@ -49,8 +49,8 @@ func (p plainServer) register(g *grpc.Server) {
 	}, p)
 }
 
-// clientEnds starts a server. It returns a connection to the server and the server.
-// It closes both at the end of the test, and checks that no goroutine of them remains.
+// clientEnds starts a server, and returns a connection to this server and the server itself. At the
+// end of the test it closes both, and checks that all their goroutines have ended.
 func clientEnds(t testing.TB, serve func(grpc.ServerStream) error, options ...grpc.ServerOption) (*grpc.ClientConn, *grpc.Server) {
 	t.Cleanup(func() { goleak.VerifyNone(t, goleak.IgnoreTopFunction("testing.(*T).Run")) })
 	listener := bufconn.Listen(1 << 20)
@@ -72,7 +72,8 @@ func clientEnds(t testing.TB, serve func(grpc.ServerStream) error, options ...gr
 	return conn, g
 }
 
-// welcome does the handshake of a server of metrics.
+// welcome receives the first message of a client of root Metrics and sends the first message of the
+// server.
 func welcome(stream grpc.ServerStream) error {
 	var m stefpb.STEFClientMessage
 	if err := stream.RecvMsg(&m); err != nil {
@@ -278,8 +279,8 @@ func TestNoConnection(t *testing.T) {
 	f(codes.DeadlineExceeded, short, patient)
 }
 
-// TestOpenContext: ctx bounds only the opening of the stream. The stream still has the values of
-// ctx.
+// TestOpenContext: when the context of Open ends after Open has returned, the stream stays open. The
+// context of the stream has the values of the context of Open.
 func TestOpenContext(t *testing.T) {
 	seen := make(chan metadata.MD, 1)
 	conn, _ := clientEnds(t, func(stream grpc.ServerStream) error {
@@ -334,8 +335,8 @@ func TestConnectionLost(t *testing.T) {
 	require.EqualValues(t, 10, records)
 }
 
-// TestGracefulStop: the server sends GOAWAY, and the stream continues until its
-// end.
+// TestGracefulStop: GracefulStop of gRPC sends GOAWAY, and a stream still continues until the client
+// ends it.
 func TestGracefulStop(t *testing.T) {
 	conn, g := clientEnds(t, func(stream grpc.ServerStream) error {
 		n := uint64(0)
@@ -359,7 +360,7 @@ func TestGracefulStop(t *testing.T) {
 	<-stopped
 }
 
-// TestSlowServer: flow control stops the writer long before memory runs out.
+// TestSlowServer: if the server does not read, flow control blocks the writer after little data.
 func TestSlowServer(t *testing.T) {
 	read := make(chan struct{})
 	var chunks atomic.Uint64
@@ -487,7 +488,7 @@ func TestCloseAnyTime(t *testing.T) {
 	}
 }
 
-// hooked is a connection that calls a function after each message that it sends.
+// hooked is a connection that calls the function hook after each message that it sends.
 type hooked struct {
 	grpc.ClientConnInterface
 	hook *func()
@@ -509,8 +510,8 @@ func (s hookedStream) SendMsg(m any) error {
 	return err
 }
 
-// TestWriteContext: when the context of a write ends, the stream ends only if a part of the chunk
-// was already sent.
+// TestWriteContext: when the context of a write ends, the stream stays usable if nothing of the chunk
+// was sent. It ends if only a part of the chunk was sent.
 func TestWriteContext(t *testing.T) {
 	const messages = 109 // a chunk is sent in 109 messages, with 92 of its bytes each
 	conn, _ := clientEnds(t, func(stream grpc.ServerStream) error {
@@ -580,7 +581,7 @@ func TestEndedContext(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
-// TestOwnLimit: a message that exceeds the caller's own limit, which is a gRPC call option,
+// TestOwnLimit: a program can limit its messages by a call option of gRPC. A message over this limit
 // ends the stream with KindLimit.
 func TestOwnLimit(t *testing.T) {
 	conn, _ := clientEnds(t, func(stream grpc.ServerStream) error {

@@ -24,8 +24,8 @@ import (
 	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
 )
 
-// referenceClient is a client at the level of bytes that behaves like the reference: it sends
-// one message for each chunk, with IsEndOfChunk set.
+// referenceClient behaves like a client of the reference implementation: it sends one message for
+// each chunk, with IsEndOfChunk set. It sends and receives messages as plain bytes.
 type referenceClient struct {
 	grpc.ClientStream
 	t      testing.TB
@@ -83,8 +83,8 @@ type served struct {
 	records uint64
 }
 
-// decoding returns a handler that reads records and acknowledges each frame. At the end
-// of a stream, the handler sends a description of the received data to saw.
+// decoding returns a handler that reads records and acknowledges each frame. At the end of a stream,
+// the handler sends a description of the received data to the channel saw.
 func decoding(saw chan<- served) stefgrpc.HandlerFunc {
 	return func(s *stefgrpc.ServerStream) error {
 		var seen bytes.Buffer
@@ -134,7 +134,8 @@ func serveRootsWith(t testing.TB, h stefgrpc.Handler, wire func(root string) sch
 	return conn, s
 }
 
-// TestCompatClientConversation repeats the conversation in the specification and compares each byte.
+// TestCompatClientConversation sends the messages of the client in the example conversation of the
+// specification, and compares each byte of the server's answers.
 func TestCompatClientConversation(t *testing.T) {
 	handler := stefgrpc.HandlerFunc(func(s *stefgrpc.ServerStream) error {
 		head := make([]byte, 7)
@@ -164,8 +165,8 @@ func TestCompatClientConversation(t *testing.T) {
 	require.Equal(t, io.EOF, err, "%x", message)
 }
 
-// converse sends a whole stream, message by message, like a client of the
-// reference. It returns the last id that was acknowledged.
+// converse sends a whole stream, message by message, like a client of the reference implementation.
+// It returns the last acknowledged record id.
 func converse(t *testing.T, conn *grpc.ClientConn, root string, want []byte, messages [][]byte) uint64 {
 	t.Helper()
 	c := call(t, conn)
@@ -222,8 +223,8 @@ func TestCompatClientStreams(t *testing.T) {
 	})
 }
 
-// TestCompatClientCuts sends chunks and messages that a client may send, although the reference
-// never does.
+// TestCompatClientCuts splits streams into messages in ways that the protocol allows, but that the
+// reference implementation never uses.
 func TestCompatClientCuts(t *testing.T) {
 	f := func(name string, cut func(t *testing.T, stream []byte) [][]byte) {
 		t.Run(name, func(t *testing.T) {
@@ -267,9 +268,9 @@ func TestCompatClientCuts(t *testing.T) {
 	})
 }
 
-// The server announces an older schema than it reads. A newer client of the reference
-// ignores the announced schema and writes its own schema, which the server can read. The
-// server refuses a schema that is newer than its own schema, and gives the reason.
+// The server announces an older schema, but it also reads its newer, own schema. A client of the
+// reference implementation that is newer than the announced schema ignores it and writes the newer
+// schema. The server refuses a schema that is newer than its own, and sends the reason.
 func TestCompatClientNewer(t *testing.T) {
 	saw := make(chan served, 1)
 	conn := serveRoots(t, decoding(saw), publishedWire)
@@ -311,8 +312,8 @@ func writeDynamic(t testing.TB, root *schema.Struct, records int) []byte {
 	return out.Bytes()
 }
 
-// The reference does not half-close: it disconnects. The server acknowledges the
-// flushed data before the reference disconnects.
+// A client of the reference implementation does not half-close its stream: it disconnects. The server
+// has acknowledged all flushed records before, so none is lost.
 func TestCompatClientGoesAway(t *testing.T) {
 	saw := make(chan served, 1)
 	conn := serveRoots(t, decoding(saw), publishedWire)
@@ -333,8 +334,8 @@ func TestCompatClientGoesAway(t *testing.T) {
 	require.Equal(t, s.records, (<-saw).records)
 }
 
-// An incomplete frame is ignored: none of its records is decoded or acknowledged. It
-// does not matter where the frame is cut and how the stream ends.
+// If a stream ends within a frame, none of the frame's records is decoded or acknowledged. This holds
+// wherever the frame is cut, and however the stream ends.
 func TestHalfAFrameIsNothing(t *testing.T) {
 	f := func(name string, zstd bool, end func(c *referenceClient, s *stefgrpc.Server)) {
 		t.Run(name, func(t *testing.T) {

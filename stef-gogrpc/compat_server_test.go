@@ -27,16 +27,16 @@ import (
 	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
 )
 
-// referenceServer is a server at the level of bytes that behaves like the reference: it
-// collects the messages of a chunk up to IsEndOfChunk, processes only whole chunks, and does
-// not check the name of the root.
+// referenceServer behaves like a server of the reference implementation: it collects the messages of
+// a chunk up to IsEndOfChunk, processes only whole chunks, and does not check the name of the root.
+// It sends and receives messages as plain bytes.
 type referenceServer struct {
 	grpc.ServerStream
 	first []byte
 }
 
-// serveReference serves streams with a script. The script begins after the first message of the
-// client. serveReference returns a client of this package.
+// serveReference starts a referenceServer and returns a client of this package that is connected to
+// it. script runs for each stream, after the first message of the client.
 func serveReference(t testing.TB, script func(s *referenceServer) error, options ...stefgrpc.ClientOption) *stefgrpc.Client {
 	t.Helper()
 	g := grpc.NewServer(grpc.ForceServerCodecV2(rawCodec()), grpc.UnknownServiceHandler(
@@ -96,8 +96,8 @@ func (s *referenceServer) chunk(largest int) ([]byte, error) {
 	}
 }
 
-// noLimit is the empty message of limits that the reference sends if it has no limit of
-// dictionaries.
+// noLimit is the message that the reference implementation sends as its limits if it does not limit
+// dictionaries. The message is empty.
 var noLimit = []byte{}
 
 func openMetrics(t testing.TB, c *stefgrpc.Client, options ...stefgrpc.OpenOption) *stefgrpc.Stream {
@@ -173,8 +173,8 @@ func TestCompatServerConversation(t *testing.T) {
 	}
 }
 
-// TestCompatServerSchemas checks, for each schema that a server may name, which schema the client
-// writes.
+// TestCompatServerSchemas checks which schema the client writes if a server announces the client's
+// own, an older or a newer schema.
 func TestCompatServerSchemas(t *testing.T) {
 	own := otelstef.MetricsSchema()
 	older := publishedWire("Metrics")
@@ -229,8 +229,8 @@ func TestCompatServerRefusesSchemas(t *testing.T) {
 			require.Equal(t, kind, e.Kind, "%v", err)
 		})
 	}
-	// The reference compares only the total number of fields. Compared struct by struct, neither
-	// schema extends the other schema.
+	// The two schemas have the same total number of fields, the only number that the reference
+	// implementation compares. But neither of them contains all fields of the other.
 	crossed := otelstef.MetricsSchema()
 	crossed[0]++
 	crossed[2]--
@@ -242,7 +242,7 @@ func TestCompatServerRefusesSchemas(t *testing.T) {
 	f("nothing", stefgrpc.KindProtocol, nil)
 }
 
-// If a server names no limit, the client uses its own limit.
+// If a server announces no limit of dictionaries, the client uses its own limit.
 func TestCompatServerDictLimits(t *testing.T) {
 	f := func(name string, limits []byte, want int) {
 		t.Run(name, func(t *testing.T) {
@@ -293,8 +293,9 @@ func scriptedResponses(responses [][]byte, end error) func(s *referenceServer) e
 	}
 }
 
-// The receiver of the reference reports a bad batch in the response that acknowledges the batch.
-// The reported range begins one record too low.
+// The receiver of the reference implementation reports a bad batch in the response that acknowledges
+// the batch. By mistake, the reported range begins one record before the batch. The client ignores
+// this record.
 func TestCompatServerBadRanges(t *testing.T) {
 	client := serveReference(t, scriptedResponses([][]byte{
 		responseMessage(1, [2]uint64{0, 1}), // the first batch: from id 0
@@ -318,7 +319,8 @@ func TestCompatServerBadRanges(t *testing.T) {
 	}, told)
 }
 
-// TestCompatServerEnds checks how the client reports the end of a stream to the reference.
+// TestCompatServerEnds checks the error of the client when a server of the reference implementation
+// ends the stream.
 func TestCompatServerEnds(t *testing.T) {
 	f := func(name string, end error, kind stefgrpc.Kind, code codes.Code, acked uint64, responses ...[]byte) {
 		t.Run(name, func(t *testing.T) {
@@ -353,8 +355,8 @@ func TestCompatServerEnds(t *testing.T) {
 	f("a damaged message", nil, stefgrpc.KindProtocol, codes.Internal, 1, ack(1), fromHex(t, "1207"))
 }
 
-// A receiver of the reference did not acknowledge the last records. A call that waits for this
-// acknowledgement ends with its context.
+// A receiver of the reference implementation can omit the acknowledgement of the last records. A call
+// that waits for this acknowledgement returns when its context ends.
 func TestCompatServerForgetsTheLast(t *testing.T) {
 	client := serveReference(t, scriptedResponses([][]byte{responseMessage(1), nil}, nil))
 	s := openMetrics(t, client)
@@ -368,9 +370,9 @@ func TestCompatServerForgetsTheLast(t *testing.T) {
 	require.Equal(t, uint64(1), records)
 }
 
-// A frame that is larger than the largest message is sent in several messages. Only the last
-// message has the field is_end_of_chunk. So a server that collects messages gets whole chunks, and no message is
-// over its limit.
+// A frame that is larger than WithMaxMessageBytes is sent in several messages. Only the last message
+// has the field is_end_of_chunk. So a server that collects messages gets whole chunks, and no message
+// exceeds the limit.
 func TestCompatServerLargeFrames(t *testing.T) {
 	const largest = 1000
 	got := make(chan [][]byte, 1)
@@ -405,7 +407,8 @@ func TestCompatServerLargeFrames(t *testing.T) {
 	require.Equal(t, chunks, splitChunks(t, bytes.Join(chunks, nil)))
 }
 
-// The client sends streams of the reference and of this repository unchanged.
+// A client sends the bytes of a stream unchanged, both for streams that the reference implementation
+// wrote and for test vectors of this repository.
 func TestCompatServerStreams(t *testing.T) {
 	type result struct {
 		chunks [][]byte

@@ -28,11 +28,10 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// The tests in compat_*_test.go play the client and the server of the reference
-// implementation, byte by byte. Each message is a string of bytes. The tests build and
-// check these bytes without the code of this package. They do not run the reference
-// implementation: sections 10 and 14.3 of the specification, and streams that the
-// reference wrote, show its messages.
+// The tests in compat_*_test.go act as a client or a server of the reference implementation. They
+// build and check the bytes of each message without the code of this package. They do not run the
+// reference implementation: its messages are known from sections 10 and 14.3 of the specification
+// and from streams that it wrote.
 
 // raw is a codec that does not change the bytes of messages.
 type raw struct{}
@@ -86,8 +85,8 @@ func chunkMessage(chunk []byte, end bool) []byte {
 	return b
 }
 
-// The messages of a server. Like the reference, they contain the limits even if the limits are
-// empty.
+// capabilitiesMessage returns the first message of a server. Like the reference implementation, it
+// includes the message of limits even if that message is empty.
 func capabilitiesMessage(limits []byte, wire schema.WireSchema) []byte {
 	b, err := wire.AppendBinary(nil)
 	if err != nil {
@@ -117,7 +116,7 @@ func responseMessage(acked uint64, bad ...[2]uint64) []byte {
 	return field(nil, 2, r)
 }
 
-// acknowledged returns the id in a response that contains nothing else.
+// acknowledged returns the acknowledged record id in a response, which must contain nothing else.
 func acknowledged(t testing.TB, message []byte) uint64 {
 	t.Helper()
 	require.NotEmpty(t, message)
@@ -199,7 +198,7 @@ func ownSamples(t testing.TB) []sample {
 	return list
 }
 
-// goldenSamples are streams that the reference wrote.
+// goldenSamples are streams that the reference implementation wrote.
 func goldenSamples(t testing.TB, folder string) []sample {
 	t.Helper()
 	var list []sample
@@ -238,7 +237,7 @@ func rootOf(name string) *schema.Struct {
 	return otelstef.LogsRoot()
 }
 
-// publishedWire returns the schema that the reference has for a root.
+// publishedWire returns the schema that the reference implementation has for a root.
 func publishedWire(root string) schema.WireSchema {
 	switch root {
 	case "Metrics":

@@ -15,8 +15,8 @@ import (
 	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
 )
 
-// TestNoCompressor causes the two errors of gRPC about compressors that the package comment
-// lists. It uses "lzma", because gzip is registered in this test program.
+// TestNoCompressor causes the two errors of gRPC about missing compressors that the package comment
+// lists. It uses the name "lzma", because this test program has a compressor for gzip.
 func TestNoCompressor(t *testing.T) {
 	server, err := stefgrpc.NewServer()
 	require.NoError(t, err)
@@ -29,7 +29,8 @@ func TestNoCompressor(t *testing.T) {
 	_, err = client.Open(t.Context(), otelstef.MetricsRoot())
 	require.ErrorContains(t, err, `grpc: Compressor is not installed for requested grpc-encoding "lzma"`)
 
-	// A gRPC client cannot send the name of a compressor that it does not have, so use HTTP/2.
+	// A gRPC client cannot send the name of a compressor that it does not have. So the test sends it
+	// with plain HTTP/2.
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	served := make(chan error, 1)

@@ -56,7 +56,8 @@ func TestFromStatus(t *testing.T) {
 	require.Nil(t, FromStatus(nil))
 	require.Nil(t, FromStatus(status.Error(codes.OK, "")))
 
-	// The stream ended without a status of the server. The server has not judged the data.
+	// These streams ended without a status from the server, so the data may be good and can be sent
+	// again.
 	cut := func(code codes.Code, text string, want bool) {
 		t.Helper()
 		plain := status.Error(code, text)
@@ -144,7 +145,7 @@ func TestErrorsOfThisEnd(t *testing.T) {
 	require.Equal(t, "stefgrpc: limit: full", e.Error())
 	require.True(t, placed.Retryable())
 
-	// A wrapped status whose code differs from Code is not sent.
+	// If an Error has a Code, a wrapped status with another code is ignored.
 	e = &Error{Kind: KindClosed, Code: codes.Unavailable, Err: status.Error(codes.Internal, "inner")}
 	require.Equal(t, codes.Unavailable, status.Code(e))
 	e = &Error{Kind: KindClosed}
@@ -154,8 +155,8 @@ func TestErrorsOfThisEnd(t *testing.T) {
 	require.Equal(t, codes.Unknown, status.Code(&Error{Kind: 99}))
 }
 
-// The text for users does not contain the form in which gRPC prints a status. Programs can still
-// find the status in the error.
+// The text of an error does not contain "rpc error: code =", as gRPC prints a status. Programs can
+// still find the status in the error.
 func TestPlainStatus(t *testing.T) {
 	for want, err := range map[string]error{
 		`stefgrpc: unimplemented: the server does not accept records of root "Shop", only of ["Logs" "Spans"]`:                 errUnknownRoot("Shop", []string{"Logs", "Spans"}),

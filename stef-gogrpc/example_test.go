@@ -145,8 +145,8 @@ func Example_mutualTLS() {
 	)
 }
 
-// bearer returns the credentials for opening a stream. gRPC calls it for each stream, so the token
-// may change.
+// bearer adds a token to each stream when it is opened. gRPC calls GetRequestMetadata for each
+// stream, so the token may change.
 type bearer struct{ token func() string }
 
 // GetRequestMetadata implements credentials.PerRPCCredentials.

@@ -37,11 +37,11 @@ import (
 //   - If Send returned nil for a batch, every record was delivered.
 //   - In a batch with bad records, exactly the good records were delivered.
 //   - Records that were reported as bad are not sent again.
-//   - If a batch was handed back without MaybeDelivered, no record was delivered. Half of
-//     the batches that were handed back are sent again.
-//   - A record was delivered twice only if its batch was handed back with MaybeDelivered
-//     before, or if the session counted that it sent the batch again.
-//   - Without a fault, no batch is handed back and no record is delivered twice.
+//   - If Send returned an UnsentError without MaybeDelivered, no record of the batch was
+//     delivered. Half of the batches with an UnsentError are sent again.
+//   - A record was delivered twice only if an earlier Send of its batch returned MaybeDelivered, or
+//     if the session counted in Redispatched that it sent the batch again.
+//   - Without a fault, Send returns no UnsentError and no record is delivered twice.
 //
 // STEF_LONG=1 sends 10,000 batches for every seed, STEF_SEED sets the first seed. All events
 // depend on the seed, and are logged when a test fails.
@@ -190,7 +190,7 @@ func (p faultPlan) run(t *testing.T, faults *netfault.Faults, listen func() (net
 }
 
 // timeout returns a timeout of the session or of a sender. Without faults it is long, so that no
-// batch is handed back on a busy machine.
+// batch times out on a busy machine.
 func (p faultPlan) timeout(withFaults time.Duration) time.Duration {
 	if p.every == 0 {
 		return 5 * time.Minute
@@ -235,8 +235,8 @@ func (r *faultRun) newSession(conn *grpc.ClientConn) *stefgrpc.Session[numbers] 
 	return session
 }
 
-// send sends the batches of one sender, one after another. Each batch has numbers of its
-// own. If a batch is handed back, send sends it again with a probability of one half.
+// send sends the batches of one sender, one after another. No two batches have a number in common.
+// If Send returns an UnsentError, send sends the batch again with a probability of one half.
 func (r *faultRun) send(sender uint64) {
 	random := rand.New(rand.NewPCG(r.plan.seed, 1000+sender))
 	next := sender << 40
@@ -375,17 +375,17 @@ func (r *faultRun) account() {
 	}
 }
 
-// fate is the state of one number, according to the results of Send.
+// fate is what the results of Send say about one number.
 type fate struct {
 	batch      uint64 // the last number of the batch
 	acked, bad bool
-	maybe      int // how often the batch was handed back with MaybeDelivered
+	maybe      int // how often Send returned an UnsentError with MaybeDelivered
 }
 
 func (f fate) answered() bool { return f.acked || f.bad }
 
-// settle adds the result of a Send to the fates of the numbers in its batch. It returns the name
-// of the result.
+// settle adds the result of a Send to the fates of the numbers in its batch. It returns a name for
+// the result.
 func (r *faultRun) settle(fates map[uint64]fate, o outcome) string {
 	each := func(first, last uint64, change func(*fate)) {
 		for n := first; n <= last; n++ {
@@ -447,8 +447,8 @@ func TestFaultsOverTCP(t *testing.T) {
 			proxy, err := netfault.NewProxy(netfault.Link{Seed: p.seed}, address)
 			require.NoError(t, err)
 			listen := func() (l net.Listener, err error) {
-				// A connection that is being opened may use the port as its local port for a
-				// moment.
+				// Listening can fail for a short time: a connection that is being opened may use the port
+				// as its local port.
 				for range 200 {
 					if l, err = net.Listen("tcp", address); err == nil {
 						break

@@ -18,7 +18,8 @@ import (
 	"github.com/otelstef/stef/stef-gogrpc"
 )
 
-// formRoots are the roots of a signal from the newest schema to the oldest.
+// formRoots returns the roots of a signal with the compact, the full and the published schema: from
+// the newest to the oldest.
 func formRoots(t *testing.T, compact, full *schema.Struct, published schema.WireSchema) []*schema.Struct {
 	t.Helper()
 	oldest, err := schema.Cut(full, published)
@@ -35,8 +36,8 @@ var firstCompact = schema.WireSchema{8, 1, 4, 7, 4, 5, 15, 3, 7, 2, 2}
 // secondCompact are the fields of the second version of the compact form of logs.
 var secondCompact = schema.WireSchema{8, 1, 4, 7, 4, 5, 15, 3, 7, 2, 3}
 
-// A peer with an older version of the compact form receives that version, and streams of
-// that version can be read.
+// A server that has an older version of the compact form receives streams in that version, and current
+// readers can read them.
 func TestOlderCompactLogs(t *testing.T) {
 	newest := otelstef.LogsCompactRoot()
 	first, err := schema.Cut(newest, firstCompact)
@@ -68,8 +69,8 @@ func TestFirstCompactMetrics(t *testing.T) {
 	sendMetrics(t, first, otelstef.MetricsRoot(), schema.WireOf(otelstef.MetricsRoot()))
 }
 
-// For each pair of schemas of sender and receiver, the stream has the older of both schemas, and
-// the records arrive unchanged.
+// If sender and receiver have different schemas, the stream has the older schema. The records arrive
+// unchanged. The test covers all pairs of schemas.
 func TestAllPairsOfSchemas(t *testing.T) {
 	names := []string{"compact", "full", "reference"}
 	metrics := formRoots(t, otelstef.MetricsCompactRoot(), otelstef.MetricsRoot(), otelstef.MetricsBaseSchema())

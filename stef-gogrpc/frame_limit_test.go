@@ -36,9 +36,9 @@ func (w textWriter) WriteBatch(batch []string) (uint64, error) {
 	return w.Stats().Records, nil
 }
 
-// A frame with three batches is over the limit of the reader because of a large record in the second
-// batch. The first batch is lost. The other two can be sent again, but the second batch fails every
-// time.
+// A frame with three batches exceeds the limit of the server or its reader, because the second batch
+// has a large record. The error of the first batch is permanent, so the caller drops it. The other
+// two can be sent again, but the second batch fails every time.
 func TestSessionFrameOverLimit(t *testing.T) {
 	const limit = 2000
 	t.Run("of the reader", func(t *testing.T) {

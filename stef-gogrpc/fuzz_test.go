@@ -29,10 +29,10 @@ import (
 	"github.com/otelstef/stef/stef-gogrpc/stefpb"
 )
 
-// The peers of these tests send messages of arbitrary bytes in arbitrary order. The input of the
-// fuzzer determines the messages. The peers replace the streams of gRPC.
+// The peers of these tests send messages of arbitrary bytes in arbitrary order, which the input of the
+// fuzzer determines. They implement the stream interfaces of gRPC, without a network.
 
-// script reads the acts of a hostile peer from the input of the fuzzer.
+// script is the rest of the input of the fuzzer. The acts of a hostile peer are read from it.
 type script struct{ rest []byte }
 
 func (s *script) byte() byte {
@@ -98,8 +98,7 @@ func (s *script) common(act byte) event {
 // end returns the status of a stream whose context has ended.
 func end(ctx context.Context) error { return status.FromContextError(ctx.Err()).Err() }
 
-// perform executes an event instead of RecvMsg. It reports whether a message was
-// received.
+// perform does the work of RecvMsg: it executes an event. It reports whether a message was received.
 func (e event) perform(ctx context.Context, m any) (bool, error) {
 	switch {
 	case ctx.Err() != nil:
@@ -458,7 +457,7 @@ func talk(t *testing.T, stream *stefgrpc.Stream, way byte) {
 	}
 }
 
-// typed checks that an error classifies the failure for the sender.
+// typed checks that an error is a *stefgrpc.Error or wraps one, so that the sender knows its kind.
 func typed(t *testing.T, err error) {
 	t.Helper()
 	var known *stefgrpc.Error

@@ -41,9 +41,9 @@ func (w logsWriter) BufferedBytes() int {
 
 const idleSessions = 100
 
-// sessionMemory returns the bytes that a session and its server hold per stream,
-// after a batch with zstd and a pause. A silent server does not end the streams that
-// the session has ended.
+// sessionMemory returns the bytes that a session and its server hold per stream, after one batch with
+// zstd and, if idle is positive, after this time without data. If silent is true, the handler does not
+// return when the session has ended a stream.
 func sessionMemory(t *testing.T, idle time.Duration, silent bool) float64 {
 	network, err := netfault.NewMemory(netfault.Link{})
 	require.NoError(t, err)
@@ -111,13 +111,13 @@ func sessionMemory(t *testing.T, idle time.Duration, silent bool) float64 {
 	return each
 }
 
-// TestIdleSessions: after IdleTimeout without data, a stream uses at most 64 KiB of
-// memory, both ends together. Without IdleTimeout, it would still hold the state of
-// the codecs and of zstd.
+// TestIdleSessions: after IdleTimeout without data, a session and its server together hold less than
+// 64 KiB for a stream. Without IdleTimeout, the open stream would still hold the state of the codecs
+// and of zstd.
 func TestIdleSessions(t *testing.T) { testIdleSessions(t, false) }
 
-// TestIdleSessionsOfSilentServers: if the session has ended a stream, a server cannot
-// keep it open.
+// TestIdleSessionsOfSilentServers: when a session ends an idle stream, its memory is released even if
+// the handler of the server does not return.
 func TestIdleSessionsOfSilentServers(t *testing.T) { testIdleSessions(t, true) }
 
 func testIdleSessions(t *testing.T, silent bool) {

@@ -46,9 +46,9 @@ type idleCase struct {
 	most    float64 // maximum bytes per stream in addition to the bytes of plain gRPC
 }
 
-// 5,000 open streams with their readers must fit into 100 MiB while they have no records. With
-// records, the largest part of the memory of a reader is the zstd window. The sender chooses the
-// size of the window, and the receiver keeps the window until the compression restarts.
+// While they have no records, 5,000 open streams and their readers may take 100 MiB. With records,
+// most memory of a reader is the zstd window. The sender chooses the size of the window, and the
+// receiver keeps the window until the compression restarts.
 var idleCases = []idleCase{
 	{"opened", func(testing.TB) [][]byte { return nil }, idleStreams, 100 << 20 / idleStreams},
 	{"records", func(tb testing.TB) [][]byte { return idleChunks(tb) }, idleStreams, 32 << 10},
@@ -90,7 +90,8 @@ func idleHandler(frames *atomic.Int64) stefgrpc.Handler {
 	})
 }
 
-// bareServer sends the same answers as our server, and discards all received data.
+// bareServer is a plain gRPC server. It sends the same answers as a server of this package, and
+// discards all received data.
 func bareServer(tb testing.TB, frames *atomic.Int64, chunks int) *grpc.ServiceDesc {
 	hello := idleHello(tb)
 	return &grpc.ServiceDesc{
@@ -129,8 +130,8 @@ func idleHello(tb testing.TB) proto.Message {
 		Capabilities: &stefpb.STEFDestinationCapabilities{Schema: wire}}}
 }
 
-// idleMemory returns how many bytes of memory the process needs for the streams: its
-// memory with the streams minus its memory without them.
+// idleMemory returns how many bytes of memory the process needs for the streams: the memory while
+// they are open minus the memory before.
 func idleMemory(tb testing.TB, c idleCase, streams int, ours bool) float64 {
 	chunks := c.data(tb)
 	network, err := netfault.NewMemory(netfault.Link{})
@@ -173,7 +174,7 @@ func idleMemory(tb testing.TB, c idleCase, streams int, ours bool) float64 {
 	return after - before
 }
 
-// idleStream opens a stream without our client and sends the chunks.
+// idleStream opens a stream without the client of this package, and sends the chunks.
 func idleStream(ctx context.Context, tb testing.TB, conn *grpc.ClientConn, chunks [][]byte) grpc.ClientStream {
 	desc := &grpc.StreamDesc{StreamName: "Stream", ServerStreams: true, ClientStreams: true}
 	s, err := conn.NewStream(ctx, desc, stefgrpc.StreamMethod)

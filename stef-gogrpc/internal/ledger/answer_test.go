@@ -10,7 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// asked is a ledger of 30 records, of which the first 10 are settled.
+// asked returns the ledger of a client that has sent 30 records. The first 10 are settled: their
+// batch has its result. Then the ledger receives the responses.
 func asked(t *testing.T, responses ...Response) *Sender {
 	t.Helper()
 	l := new(Sender)
@@ -60,8 +61,8 @@ func TestThrough(t *testing.T) {
 	f(30, 30)
 }
 
-// TestLate: ids that are reported bad after they were settled are late, and each id
-// counts once.
+// TestLate: if a server rejects a record after the batch of the record was settled, the record counts
+// as late. Each record counts once.
 func TestLate(t *testing.T) {
 	l := asked(t, Response{Acked: 12})
 	late := func(want uint64, bad ...IDRange) {
@@ -78,8 +79,8 @@ func TestLate(t *testing.T) {
 	require.Equal(t, Answer{Acknowledged: 2, Rejected: []IDRange{{From: 1, To: 10}}, Bad: 10, Whole: true}, l.Answer(11, 20))
 }
 
-// TestHeldRangesAreKept: the caller of a batch receives all bad ids of the batch, even if
-// there are very many.
+// TestHeldRangesAreKept: the answer for a batch has all bad ids of the batch, even if there are more
+// than maxRejected.
 func TestHeldRangesAreKept(t *testing.T) {
 	const n = 3 * maxRejected
 	l := new(Sender)

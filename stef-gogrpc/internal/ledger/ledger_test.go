@@ -107,7 +107,8 @@ func TestSendLedgerRejected(t *testing.T) {
 	f(idRanges{{From: 4, To: 5}}, Response{Rejected: []IDRange{{From: 4, To: 5}}}, Response{Rejected: []IDRange{{From: 4, To: 5}}}, Response{Acked: 5})
 }
 
-// TestSendLedgerIsBounded: the ledger is bounded even if a server reports bad ids forever.
+// TestSendLedgerIsBounded: the memory of a client's ledger is bounded, even if the server reports bad
+// ids forever.
 func TestSendLedgerIsBounded(t *testing.T) {
 	var l Sender
 	for i := range uint64(2 * maxRejected / 1000) {
@@ -126,7 +127,8 @@ func TestSendLedgerIsBounded(t *testing.T) {
 	require.Len(t, l.rejected, maxRejected)
 	require.Equal(t, l.sent-1, l.rejected[maxRejected-1].To)
 
-	// The largest message that gRPC receives by default, with its ranges in the worst order.
+	// A response with about as many ranges as gRPC receives in one message by default, in the worst
+	// order.
 	l = Sender{}
 	require.NoError(t, l.Send(1<<40, 1))
 	r := Response{Rejected: make([]IDRange, 1<<18)}
@@ -211,7 +213,7 @@ func TestRecvLedger(t *testing.T) {
 	none()
 }
 
-// TestRecvLedgerCuts: ranges that do not fit into one response are sent in the next responses.
+// TestRecvLedgerCuts: bad ranges that do not fit into one response are sent in the next responses.
 // No bad id is acknowledged before it is reported.
 func TestRecvLedgerCuts(t *testing.T) {
 	const bad = 2*maxResponseRanges + 10
@@ -237,8 +239,8 @@ func TestRecvLedgerCuts(t *testing.T) {
 	require.EqualValues(t, 2*bad, sender.acked)
 	require.Len(t, sender.rejected, bad)
 
-	// These ids are reported after they were acknowledged. The acknowledged id does not
-	// decrease.
+	// These ids are reported as bad after they were acknowledged. The acknowledged id in the responses
+	// does not decrease.
 	for i := range uint64(bad) {
 		receiver.Reject(IDRange{From: 2*i + 1, To: 2*i + 1})
 	}
@@ -262,7 +264,8 @@ func TestRecvLedgerCuts(t *testing.T) {
 		{From: 2*maxResponseRanges + 1, To: 2*maxResponseRanges + 1}}}, r)
 }
 
-// TestLedgers connects both ledgers. Records finish in any order. Some are accepted, and rejected later.
+// TestLedgers connects the ledgers of a client and of a server. Records finish in any order. The
+// handler accepts some of them and rejects them later.
 func TestLedgers(t *testing.T) {
 	for seed := range uint64(300) {
 		rnd := rand.New(rand.NewPCG(seed, 0))
@@ -330,7 +333,7 @@ func has(s idRanges, id uint64) bool {
 	return false
 }
 
-// TestUnsend reverts chunks that were counted and not sent.
+// TestUnsend: Unsend reverts the counts of a chunk that could not be sent.
 func TestUnsend(t *testing.T) {
 	var l Sender
 	require.NoError(t, l.Send(0, 10)) // headers

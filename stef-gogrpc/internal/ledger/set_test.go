@@ -73,7 +73,8 @@ func requireSet(t *testing.T, want wire.Ranges, s *set, id uint64, at int) {
 	}
 }
 
-// TestSetMovesLittle: adding a range before many other ranges moves the ranges of at most one block.
+// TestSetMovesLittle: a set stores its ranges in blocks. Adding a range before many other ranges
+// moves the ranges of at most one block.
 func TestSetMovesLittle(t *testing.T) {
 	const n = 100_000
 	var l Receiver

@@ -13,9 +13,9 @@ import (
 	"github.com/otelstef/stef/stef-gogrpc/internal/wire"
 )
 
-// interrupted is a ledger that receives a response of the peer during a call of the machine.
-// This can happen, because the machine runs on the goroutine that encodes, and another
-// goroutine receives.
+// interrupted is a ledger that receives a response of the server while the machine of the session
+// calls the ledger. This can happen, because the machine runs on the goroutine that encodes, and
+// another goroutine receives.
 type interrupted struct {
 	*ledger.Sender
 	after func()
@@ -31,8 +31,9 @@ func (l *interrupted) Settle(first, last uint64) ledger.Answer {
 	return l.Sender.Settle(first, last)
 }
 
-// TestLateRejectionMeanwhile: the peer has acknowledged a batch before all of it is encoded, and
-// rejects two of its records while the machine settles the batch. They count once.
+// TestLateRejectionMeanwhile: the server acknowledges a batch before the machine knows that the batch
+// is encoded. It rejects two records of the batch while the machine settles the batch. Each of the
+// two counts once.
 func TestLateRejectionMeanwhile(t *testing.T) {
 	var l ledger.Sender
 	l.Hold()

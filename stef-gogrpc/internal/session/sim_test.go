@@ -16,8 +16,8 @@ import (
 	"github.com/otelstef/stef/stef-gogrpc/internal/wire"
 )
 
-// sim drives a machine in simulated time: senders take time to encode and to end frames,
-// and each frame is acknowledged after a round trip.
+// sim runs the machine of a session in simulated time: senders take time to encode and to end
+// frames, and each frame is acknowledged after a round trip.
 type sim struct {
 	machine *Machine
 	random  *rand.Rand
@@ -188,7 +188,7 @@ func (s *sim) flush(x *simSender, idle bool) {
 	}
 }
 
-// open submits batches with gaps, independently of the results of earlier batches.
+// open submits a batch after each gap. It does not wait for the results of earlier batches.
 func (s *sim) open(gap func() time.Duration) {
 	var next func()
 	next = func() {
@@ -198,7 +198,7 @@ func (s *sim) open(gap func() time.Duration) {
 	next()
 }
 
-// bursts submits n batches within some time, and again after each period.
+// bursts submits n batches at random times within spread, and repeats this after each period every.
 func (s *sim) bursts(n int, every, spread time.Duration) {
 	var next func()
 	next = func() {
@@ -210,7 +210,8 @@ func (s *sim) bursts(n int, every, spread time.Duration) {
 	next()
 }
 
-// closed starts callers that submit their next batch some time after the answer.
+// closed starts n callers. Each of them submits its next batch about the time think after the answer
+// to its last batch.
 func (s *sim) closed(n int, think time.Duration) {
 	s.delivered = func(*Batch) {
 		s.after(time.Duration((0.5+s.random.Float64())*float64(think)), s.submit)
@@ -220,9 +221,9 @@ func (s *sim) closed(n int, think time.Duration) {
 	}
 }
 
-// TestFrames checks how many batches share a frame, and how long they wait, under loads of
-// all kinds. Batches that are submitted one by one share frames as if each frame waited for
-// the whole interval. Bursts, and batches of callers that wait for answers, wait a shorter time.
+// TestFrames checks how many batches share a frame, and how long they wait, under several loads.
+// If batches are submitted one by one, a frame waits for the whole FlushInterval. Bursts, and batches
+// of callers that wait for answers, wait a shorter time.
 func TestFrames(t *testing.T) {
 	const ms = time.Millisecond
 	for _, trip := range []time.Duration{ms / 3, ms, 20 * ms} {
@@ -251,7 +252,7 @@ func TestFrames(t *testing.T) {
 				random := func(s *sim) {
 					s.open(func() time.Duration { return time.Duration(s.random.ExpFloat64() * float64(gap)) })
 				}
-				// A frame contains the batch that begins it and the batches of the next interval.
+				// A frame contains the batch that begins it and the batches of the FlushInterval after it.
 				most := 1.12 / float64(1+max(0, 50*ms-1)/gap/time.Duration(streams))
 				check(fmt.Sprint("regular ", gap), streams, regular, most, 51*ms)
 				check(fmt.Sprint("random ", gap), streams, random, 1.25*most, 51*ms)

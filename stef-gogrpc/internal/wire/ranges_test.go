@@ -38,7 +38,7 @@ func TestRanges(t *testing.T) {
 	f(Ranges{{1, 1}, {maxID, maxID}}, IDRange{maxID, maxID}, IDRange{1, 1})
 }
 
-// TestRangesAreSets compares Ranges with sets that are arrays of bools.
+// TestRangesAreSets compares Ranges with simple sets of ids, which are arrays of bools.
 func TestRangesAreSets(t *testing.T) {
 	const ids = 40
 	rnd := rand.New(rand.NewPCG(1, 2))
