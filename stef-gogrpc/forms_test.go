@@ -27,13 +27,14 @@ func formRoots(t *testing.T, compact, full *schema.Struct, published schema.Wire
 	return []*schema.Struct{compact, full, oldest}
 }
 
-// olderLogs are the fields of an older schema of logs, in which LogRecord has no attributes.
+// olderLogs is an older wire schema of logs, in which LogRecord has no attributes. A wire schema has
+// the number of fields of each struct.
 var olderLogs = schema.WireSchema{4, 1, 4, 7, 4, 5, 10, 3, 7, 2}
 
-// firstCompact are the fields of the first version of the compact form of logs.
+// firstCompact is the wire schema of the first version of the compact form of logs.
 var firstCompact = schema.WireSchema{8, 1, 4, 7, 4, 5, 15, 3, 7, 2, 2}
 
-// secondCompact are the fields of the second version of the compact form of logs.
+// secondCompact is the wire schema of the second version of the compact form of logs.
 var secondCompact = schema.WireSchema{8, 1, 4, 7, 4, 5, 15, 3, 7, 2, 3}
 
 // A server that has an older version of the compact form receives streams in that version, and current
@@ -54,8 +55,7 @@ func TestOlderCompactLogs(t *testing.T) {
 	sendLogs(t, first, otelstef.LogsRoot(), schema.WireOf(otelstef.LogsRoot()))
 }
 
-// firstCompactMetrics is the wire schema of metrics with the fields that the first version of the
-// compact form had.
+// firstCompactMetrics is the wire schema of the first version of the compact form of metrics.
 var firstCompactMetrics = schema.WireSchema{8, 1, 8, 7, 4, 4, 5, 5, 5, 5, 9, 2, 3, 2, 5, 2, 6}
 
 func TestFirstCompactMetrics(t *testing.T) {

@@ -20,8 +20,9 @@ import (
 	"github.com/otelstef/stef/stef-gogrpc/internal/wire"
 )
 
-// TestAgree negotiates with servers of each kind. The server announces its schema,
-// the client writes in the agreed schema, and the server reads the records.
+// TestAgree negotiates a schema with servers that have equal, older, newer or other schemas. The
+// server announces its schema, the client writes in the agreed schema, and the server reads the
+// records.
 //
 // spec: #schema-decision
 func TestAgree(t *testing.T) {
@@ -108,7 +109,7 @@ func TestAgreeBadSchema(t *testing.T) {
 	f("not a possible number", []byte{1, 0xff, 0xff, 0xff, 0xff, 0x7f})
 }
 
-// TestAgreeDictionaries: the lower limit applies, and 0 means no limit.
+// TestAgreeDictionaries: the lower of both ends' dictionary limits applies. 0 means no limit.
 //
 // spec: #dict-limit
 func TestAgreeDictionaries(t *testing.T) {
@@ -129,8 +130,8 @@ func TestAgreeDictionaries(t *testing.T) {
 	f(1000, 1000, math.MaxUint64)
 }
 
-// TestAgreeWindows: if the server asks for a window, the client uses no larger window. If
-// not, the client uses its own window.
+// TestAgreeWindows: if the server announces a maximum zstd window, the client uses no larger window.
+// Otherwise, the client uses the window of its options.
 //
 // spec: #window-limit
 func TestAgreeWindows(t *testing.T) {
@@ -152,8 +153,9 @@ func TestAgreeWindows(t *testing.T) {
 	f(8<<20, math.MaxUint64, stef.WithWindowBytes(8<<20))
 }
 
-// TestAskedWindow: a server with few streams asks for no window. With more streams it asks for
-// smaller windows, so their memory grows slowly.
+// TestAskedWindow: a server with few streams announces no maximum zstd window. The more streams it
+// has, the smaller is the maximum that it announces to the next client. So the memory of the windows
+// grows slowly.
 func TestAskedWindow(t *testing.T) {
 	f := func(wants int, memory int64, streams int) {
 		t.Helper()
@@ -192,8 +194,8 @@ func writeWith(t *testing.T, options []stef.WriterOption) []byte {
 	return out.Bytes()
 }
 
-// readBack reads the records with the schema of the server and with package
-// dynamic, an independent implementation of the format.
+// readBack reads the records with the schema of the server. It uses package dynamic, an independent
+// implementation of the format.
 func readBack(t *testing.T, root *schema.Struct, b []byte, wire schema.WireSchema) {
 	r, err := dynamic.NewReader(bytes.NewReader(b), root)
 	require.NoError(t, err)

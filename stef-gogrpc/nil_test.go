@@ -18,8 +18,8 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// A function that receives a nil argument returns an error, so that no goroutine panics
-// later.
+// If an argument is nil, the called function returns an error immediately. Otherwise, a goroutine
+// would panic later.
 func TestNilArguments(t *testing.T) {
 	conn, err := grpc.NewClient("127.0.0.1:1", grpc.WithTransportCredentials(insecure.NewCredentials()))
 	require.NoError(t, err)
@@ -66,8 +66,9 @@ func TestNilArguments(t *testing.T) {
 	}
 }
 
-// If a function of a session returns neither a value nor an error, or passes a nil root, no
-// stream can be opened, and Send does not wait.
+// The functions of NewSession open streams and create batch writers. If one of them returns neither a
+// value nor an error, or passes a nil root to Open, no stream can be opened. Then Send returns an
+// error immediately.
 func TestNilFromFunctions(t *testing.T) {
 	f := func(open func(context.Context) (*Stream, error), text string) {
 		t.Helper()
@@ -97,8 +98,8 @@ func TestNilFromFunctions(t *testing.T) {
 	f(func(ctx context.Context) (*Stream, error) { return client.Open(ctx, nil) }, "the root is nil or has no name")
 }
 
-// A nil *Error, the result of FromStatus(nil), and a nil *BatchError are no errors. The functions
-// of a session may return them.
+// If a function of a session returns an error that is a nil *Error or a nil *BatchError, the session
+// treats it as no error. FromStatus(nil) returns a nil *Error.
 func TestNilErrorsFromFunctions(t *testing.T) {
 	conn, err := grpc.NewClient("passthrough:///stef", grpc.WithContextDialer(nilErrorsServer(t)),
 		grpc.WithTransportCredentials(insecure.NewCredentials()))

@@ -31,7 +31,7 @@ type numbers struct {
 
 func (b numbers) size() uint64 { return b.last - b.first + 1 }
 
-// numberWriter encodes batches and stores the record id of each number.
+// numberWriter encodes batches and stores which record id each number has in the stream.
 type numberWriter struct {
 	w       *otelstef.LogsWriter
 	mu      sync.Mutex
@@ -105,7 +105,7 @@ func (w *numberWriter) BufferedBytes() int {
 
 func bad(n uint64) bool { return n%101 == 7 || n%997 < 3 }
 
-// sink is the destination behind all servers. It remains when servers end.
+// sink is the destination to which all servers deliver. It continues when servers are replaced.
 type sink struct {
 	mu        sync.Mutex
 	delivered map[uint64]int
@@ -133,8 +133,8 @@ type temper struct {
 	fails float64       // probability that a frame ends the stream
 }
 
-// handler returns a handler that passes records to the sink. Random decisions
-// depend on the seed and the number of the stream only.
+// handler returns a handler that passes records to the sink. Its random decisions depend only on the
+// seed and the number of the stream.
 func (s *sink) handler(seed uint64, temperOf func() temper) stefgrpc.HandlerFunc {
 	var mu sync.Mutex
 	var streams uint64

@@ -26,14 +26,14 @@ import (
 	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
 )
 
-// These tests cover connections that gRPC ends itself: because of their age, or
-// because the peer does not answer.
+// These tests cover connections that gRPC ends itself, because of their age or because the peer does
+// not answer. They also cover peers that do not read.
 
-// TestConnectionAgeOverTCP: servers that close old connections cause no failed
-// sends. It uses real sockets, because these can end in more ways than connections in
-// memory. The session does not replace streams by age, so streams last until their
-// connections get old. After the grace period, a gRPC server keeps a connection open
-// for one more second, but sends no answers on it.
+// TestConnectionAgeOverTCP: no Send fails when servers close old connections. The test uses real
+// sockets, because they can end in more ways than connections in memory. The session does not
+// replace streams because of their age, so streams last until gRPC closes their connections. After
+// the grace period, a gRPC server keeps a connection open for one more second, but sends no answers
+// on it.
 func TestConnectionAgeOverTCP(t *testing.T) {
 	x := newSink()
 	server, err := stefgrpc.NewServer(stefgrpc.WithAckInterval(time.Millisecond))
@@ -102,8 +102,8 @@ func TestConnectionAgeOverTCP(t *testing.T) {
 	require.Len(t, x.delivered, good)
 }
 
-// TestKeepalive: when the network discards everything, keepalive of gRPC ends the
-// stream at both ends before any other timeout expires.
+// TestKeepalive: when the network discards all data, keepalive of gRPC ends the stream at both ends
+// before any other timeout expires.
 func TestKeepalive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		alive := keepalive.ServerParameters{Time: 10 * time.Second, Timeout: 5 * time.Second}

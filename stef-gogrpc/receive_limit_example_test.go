@@ -17,8 +17,8 @@ import (
 	"github.com/otelstef/stef/stef-gogrpc"
 )
 
-// This server accepts unknown clients. It bounds the memory of messages that clients begin and do
-// not finish.
+// This server accepts unknown clients. A client could begin large messages and never finish them, so
+// the server bounds the memory of unfinished messages.
 func ExampleReceiveLimit() {
 	limit := stefgrpc.NewReceiveLimit(256<<20, func(client net.Addr, bytes int64) {
 		log.Printf("closed the connection of %v, which held %d bytes of unfinished messages", client, bytes)

@@ -18,9 +18,8 @@ import (
 	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
 )
 
-// TestReceiveLimit: unfinished messages of all clients together hold no more memory than the limit,
-// because ReceiveLimit closes the connections with the most bytes. An honest client is still
-// served.
+// TestReceiveLimit: when the unfinished messages of all clients together exceed the limit,
+// ReceiveLimit closes the connections with the most bytes. An honest client is still served.
 func TestReceiveLimit(t *testing.T) {
 	const most = 4 << 20
 	var ended atomic.Int64

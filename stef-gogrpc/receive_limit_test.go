@@ -43,9 +43,9 @@ func grpcMessage(n int) []byte {
 	return append(b, make([]byte, n)...)
 }
 
-// countedConn returns a connection c of a server. l counts the incomplete messages that c receives.
-// receive counts b as if c had received it, and send writes b to c. Both split b into pieces of the
-// given length.
+// countedConn returns a connection c of a server, whose incomplete messages l counts. receive handles
+// bytes b as if c had received them from the client. send writes b to c, as the server does. Both
+// split b into pieces of the given length.
 func countedConn(t testing.TB, l *ReceiveLimit) (c *limitedConn, receive, send func(b []byte, piece int)) {
 	local, remote := net.Pipe()
 	go func() { // discard the bytes that the server writes
@@ -76,8 +76,8 @@ func countedConn(t testing.TB, l *ReceiveLimit) (c *limitedConn, receive, send f
 	return c, receive, send
 }
 
-// TestReceiveLimitCounts: the limit counts exactly the bytes of incomplete messages. This does not
-// depend on the frames of the connection or on the pieces in which its bytes are read.
+// TestReceiveLimitCounts: the limit counts exactly the bytes of incomplete messages. The count does
+// not depend on how messages are split into HTTP/2 frames, or on how many bytes each Read returns.
 func TestReceiveLimitCounts(t *testing.T) {
 	for _, piece := range []int{1, 2, 3, 7, 100, 1 << 20} {
 		l := NewReceiveLimit(1<<30, nil)
@@ -126,8 +126,8 @@ func TestReceiveLimitCounts(t *testing.T) {
 	}
 }
 
-// TestReceiveLimitRandom: no bytes that a client sends make ReceiveLimit panic. After a connection
-// is closed, none of its bytes is counted.
+// TestReceiveLimitRandom: ReceiveLimit does not panic, whatever bytes a client sends. After a
+// connection is closed, none of its bytes is counted.
 func TestReceiveLimitRandom(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 2000 {
@@ -147,8 +147,9 @@ func TestReceiveLimitRandom(t *testing.T) {
 	}
 }
 
-// TestReceiveLimitWithoutDecompression: gRPC receives all messages without the compressed flag, and
-// all other bytes unchanged. This does not depend on the pieces in which the bytes are read.
+// TestReceiveLimitWithoutDecompression: WithoutDecompression clears the compressed flag of all
+// messages before gRPC reads them, and changes no other bytes. The result does not depend on how many
+// bytes each Read returns.
 func TestReceiveLimitWithoutDecompression(t *testing.T) {
 	build := func(flag byte) []byte {
 		x := newH2(true)
@@ -187,8 +188,8 @@ func TestReceiveLimitWithoutDecompression(t *testing.T) {
 	}
 }
 
-// A connection that was closed during a read delivers no bytes, because ReceiveLimit has not
-// examined the bytes of this read.
+// If ReceiveLimit closes a connection during a Read, this Read returns no bytes: ReceiveLimit no
+// longer examines them.
 func TestReceiveLimitAfterClose(t *testing.T) {
 	c, receive, _ := countedConn(t, NewReceiveLimit(1<<30, nil).WithoutDecompression())
 	receive([]byte(http2Preface), 100)
@@ -210,7 +211,8 @@ type readConn struct {
 func (c readConn) Read(p []byte) (int, error) { return c.Reader.Read(p) }
 
 // TestReceiveLimitGoAway: gRPC ignores streams that a client opens after the last GOAWAY, and never
-// ends them. The limit does not count such streams: a client could increase the count forever.
+// ends them. The limit does not count their bytes. Otherwise a client could increase the count
+// forever.
 func TestReceiveLimitGoAway(t *testing.T) {
 	for _, piece := range []int{1, 5, 1 << 20} {
 		l := NewReceiveLimit(1<<30, nil)
@@ -359,8 +361,8 @@ type deafConn struct{ net.Conn }
 
 func (deafConn) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 
-// TestReceiveLimitForgets: if gRPC cannot send its HTTP/2 settings to a client, it never closes the
-// connection that ReceiveLimit returned. ReceiveLimit must still forget this connection.
+// TestReceiveLimitForgets: if gRPC cannot send its HTTP/2 settings to a client, gRPC never closes the
+// connection that it got from ReceiveLimit. ReceiveLimit must still drop this connection.
 func TestReceiveLimitForgets(t *testing.T) {
 	l := NewReceiveLimit(1<<20, nil)
 	g := grpc.NewServer(grpc.Creds(l.Credentials(deafCredentials{insecure.NewCredentials()})), grpc.WriteBufferSize(0))

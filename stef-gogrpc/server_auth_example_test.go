@@ -21,8 +21,8 @@ import (
 	"github.com/otelstef/stef/stef-gogrpc"
 )
 
-// checkToken returns an interceptor that accepts streams with this bearer token. The error of a
-// refused stream reaches clients as an *Error of KindAuth, which is not retryable.
+// checkToken returns an interceptor that accepts only streams with this bearer token. For a refused
+// stream, the client gets an *Error of KindAuth, which is not retryable.
 func checkToken(token string) grpc.StreamServerInterceptor {
 	want := []byte("Bearer " + token)
 	return func(srv any, ss grpc.ServerStream, _ *grpc.StreamServerInfo, handler grpc.StreamHandler) error {

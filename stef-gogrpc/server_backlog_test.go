@@ -16,8 +16,9 @@ import (
 	"github.com/otelstef/stef/stef-gogrpc/internal/ledger"
 )
 
-// rejectMany rejects n records one by one on another goroutine, with an accepted record before
-// each. done receives n when all calls have returned.
+// rejectMany rejects n records one by one on another goroutine. Before each rejected record there is
+// an accepted one, so that the rejected ids form n ranges. done receives n when all calls have
+// returned.
 func rejectMany(s *ServerStream, n uint64) (done chan uint64) {
 	done = make(chan uint64, 1)
 	go func() {
@@ -30,8 +31,8 @@ func rejectMany(s *ServerStream, n uint64) (done chan uint64) {
 	return done
 }
 
-// A handler that rejects faster than its client reads waits, and continues when the client
-// reads again. The client receives every range, in responses of bounded size.
+// If a handler rejects records faster than its client reads the responses, Reject waits until the
+// client reads again. The client receives every range, in responses of bounded size.
 func TestServerWaitsForUnreadResponses(t *testing.T) {
 	const n = 10 * ledger.MaxUntold
 	synctest.Test(t, func(t *testing.T) {
@@ -84,8 +85,8 @@ func TestServerSendsFullResponsesAtOnce(t *testing.T) {
 	})
 }
 
-// A client that reads no responses for too long loses its stream, and may send its data again.
-// No call waits after the end of the stream.
+// If a client reads no responses for too long, the server ends its stream. The client may send its
+// data again. No call of the handler waits after the end of the stream.
 func TestServerEndsStreamsOfUnreadResponses(t *testing.T) {
 	const n = 3 * ledger.MaxUntold // the calls wait after a third of n
 	f := func(name string, code codes.Code, after time.Duration, end func(s *Server, a *accounts)) {
@@ -147,8 +148,9 @@ func TestServerReadAfterUnreadResponses(t *testing.T) {
 	})
 }
 
-// Ranges of finished records cannot be sent before all earlier records are finished. The number of
-// such ranges is bounded. At the bound the stream ends, and nothing is acknowledged after that.
+// If records finish out of order, the server keeps their ranges until all earlier records are
+// finished. The number of these ranges is bounded. Above the bound the stream ends, and nothing is
+// acknowledged after that.
 func TestServerBoundsFinishedRanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAccounts(t)
@@ -174,8 +176,9 @@ func TestServerBoundsFinishedRanges(t *testing.T) {
 	})
 }
 
-// After too many ranges, the server drops answers. From then on it sends no error of the handler as
-// a permanent error. Otherwise, the client would drop a batch whose answer was dropped.
+// If too many ranges are finished out of order, the server drops answers. After that, a permanent
+// error of the handler is sent as a retryable error. Otherwise the client would drop a batch whose
+// answer the server has dropped.
 func TestServerErrorAfterDroppedAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAccounts(t)

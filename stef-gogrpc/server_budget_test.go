@@ -71,7 +71,8 @@ func TestBudgetGrantsAfterCanceledClaim(t *testing.T) {
 	})
 }
 
-// A claim can be granted while its stream ends. Then its bytes are released.
+// A stream waits for bytes of the budget with a claim. If the claim is granted while the stream ends,
+// its bytes are released.
 func TestBudgetReclaimsGrantedClaims(t *testing.T) {
 	b := &budget{max: 10, used: 10}
 	late, next := &claim{7, make(chan struct{})}, &claim{8, make(chan struct{})}

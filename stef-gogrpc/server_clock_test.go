@@ -154,8 +154,8 @@ func TestServerTimeoutOptions(t *testing.T) {
 	}
 }
 
-// TestServerCountsUnfinishedChunks: the reader holds the bytes of an unfinished chunk.
-// These bytes count until the chunk ends.
+// TestServerCountsUnfinishedChunks: a reader can hold the bytes of a chunk until it is complete. So the
+// server counts the bytes of an unfinished chunk as buffered until the chunk ends.
 func TestServerCountsUnfinishedChunks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := serving(t, readAll, WithMaxBufferedBytes(100))
@@ -183,8 +183,8 @@ func TestServerCountsUnfinishedChunks(t *testing.T) {
 	})
 }
 
-// TestServerEvictsUnfinishedChunks: clients with unfinished chunks do not block
-// other clients.
+// TestServerEvictsUnfinishedChunks: if unfinished chunks fill the buffer of a server, other clients
+// wait only for a short time. Then the server ends the streams with the most unfinished bytes.
 func TestServerEvictsUnfinishedChunks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := serving(t, readAll, WithMaxBufferedBytes(1000), WithMaxChunkBytes(900))
@@ -244,8 +244,8 @@ func TestServerEvictsEmptyMessages(t *testing.T) {
 	})
 }
 
-// TestBudgetBoundsWaitingBytes: the server rejects messages beyond the bound and does not
-// buffer them.
+// TestBudgetBoundsWaitingBytes: the bytes of waiting messages are bounded, too. Beyond the bound, a
+// message is rejected with a retryable error.
 func TestBudgetBoundsWaitingBytes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &budget{max: 10}

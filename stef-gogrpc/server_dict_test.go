@@ -17,8 +17,8 @@ import (
 	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
 )
 
-// Readers of a server enforce the announced dictionary limit with slack: they allow up to twice
-// the limit plus the maximum size of one record.
+// Readers of a server allow more than the dictionary limit that the server announces: twice the limit,
+// plus the maximum size of one record.
 func TestServerDictLimit(t *testing.T) {
 	const limit = 1 << 20
 	slack := stef.DefaultLimits().RecordBytes

@@ -33,8 +33,8 @@ func (d *database) insert(rows []string) error {
 	return nil
 }
 
-// storage stores telemetry. Each of its handlers converts the current record to a row, or to ""
-// if the record is bad.
+// storage stores telemetry as rows. For each signal it has a handler, which converts a record to the
+// text of a row. The text is "" if the record is bad.
 type storage struct{ db database }
 
 func (b *storage) metrics(s *stefgrpc.ServerStream) error {
@@ -84,20 +84,20 @@ func (b *storage) logs(s *stefgrpc.ServerStream) error {
 	})
 }
 
-// largestFrame is the size of the largest frame of clients: 4 MiB plus the last record. Package
-// stefpdata writes records of up to 32 MiB, if item, resource, scope and metric all have the
-// maximum size. If a server refuses a frame, the first batch of the frame is lost.
+// largestFrame is the size of the largest frame of clients: 4 MiB plus the last record. This record
+// can have 32 MiB if package stefpdata writes it: 8 MiB each for item, resource, scope and metric. If
+// a server refuses a frame, the client drops the first batch of the frame.
 const largestFrame = 36 << 20
 
 // fromCollectors lets Collectors keep their connections: their exporters send a keepalive every 30 s
-// while a stream is open. By default, gRPC takes intervals below five minutes for an abuse, and closes
-// the connection of an idle stream after some 90 s.
+// while a stream is open. By default, a gRPC server accepts no intervals below five minutes, and
+// closes the connection of an idle stream after about 90 s.
 func fromCollectors() grpc.ServerOption {
 	return grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 10 * time.Second, PermitWithoutStream: true})
 }
 
-// limited returns the options of a reader that uses less memory for a frame than the default of
-// 64 MiB.
+// limited returns the options of a reader that accepts frames of up to largestFrame. The default,
+// 64 MiB, would allow more memory.
 func limited(s *stefgrpc.ServerStream) []stef.ReaderOption {
 	return append(s.ReaderOptions(), stef.WithLimits(stef.Limits{FrameBytes: largestFrame}))
 }
@@ -110,7 +110,7 @@ type reader interface {
 	Close()
 }
 
-// maxRows bounds the rows of an insert.
+// maxRows is the maximum number of rows in an insert.
 const maxRows = 1000
 
 // receive stores the records of a stream and acknowledges the stored records.
@@ -140,8 +140,9 @@ func (b *storage) receive(s *stefgrpc.ServerStream, r reader, row func() string)
 			return err // UNAVAILABLE: the client sends the records again
 		}
 	}
-	// If a record cannot be read, rows has the records before it in its frame. Without an answer for
-	// them, a client may drop the batch of the first of them instead of that of the bad record.
+	// If a record cannot be read, rows has the good records before it. They must be acknowledged before
+	// the error is returned: the client drops the batch of the first record without an answer, and this
+	// must be the batch of the bad record.
 	if err := insert(); err != nil {
 		return err
 	}

@@ -23,7 +23,8 @@ import (
 
 // TestExamplesAnswerGoodRecords sends a frame with two good records and a record that no reader
 // accepts. The handlers of the examples must store and acknowledge the good records before they
-// return the error: a Session drops the first unanswered batch, which may be good.
+// return the error: after this error, a Session drops the first batch without an answer. This must be
+// the batch of the bad record.
 func TestExamplesAnswerGoodRecords(t *testing.T) {
 	stored := &storage{}
 	rows := &database{}
@@ -89,8 +90,8 @@ func openExample(t *testing.T, handler stefgrpc.HandlerFunc) *stefgrpc.Stream {
 	return s
 }
 
-// TestExamplesAllowKeepalives connects like the exporter of a Collector whose stream is idle, but
-// with a keepalive every 10 s, the shortest interval of gRPC clients in Go.
+// TestExamplesAllowKeepalives connects like the exporter of a Collector with an idle stream. It sends a
+// keepalive every 10 s, the shortest interval that gRPC clients in Go allow.
 func TestExamplesAllowKeepalives(t *testing.T) {
 	if !long() {
 		t.Skip("takes 45 s: set STEF_LONG=1")

@@ -23,7 +23,7 @@ import (
 	"github.com/otelstef/stef/stef-gogrpc/stefpb"
 )
 
-// scripted is a client and its stream, as a server sees them. A test controls it.
+// scripted is a stream of a server, without gRPC. A test decides what its client sends.
 type scripted struct {
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -40,7 +40,7 @@ type stalled struct {
 	stall   chan struct{}
 }
 
-// play starts a stream on a server. Call it in a synctest bubble.
+// play starts a scripted stream on a server. Call it in a synctest bubble.
 func play(t testing.TB, s *Server) *scripted {
 	p := &scripted{toward: make(chan any, 100), end: make(chan error, 1)}
 	p.ctx, p.cancel = context.WithCancel(context.Background())

@@ -32,8 +32,9 @@ func store(out *files, s *stefgrpc.ServerStream) error {
 		return err
 	}
 	defer r.Close()
-	// Next and s.Reject may wait for the client. The function that Write calls must not wait,
-	// because other handlers wait for this function. If BufferedRecords is not 0, Next does not wait.
+	// Handlers share the Writer, so while Write calls a function, other handlers wait. In this
+	// function, do not call Next or s.Reject, which may wait for the client. If BufferedRecords is not
+	// 0, Next does not wait.
 	for r.Next() {
 		err := out.Write(func(w *otelstef.MetricsWriter) error {
 			for {
@@ -54,8 +55,9 @@ func store(out *files, s *stefgrpc.ServerStream) error {
 	return r.Err()
 }
 
-// This server writes the records of all clients to files, with one Writer. Write flushes to the
-// operating system before it returns; with rotate.SyncFlush it also waits for the disk.
+// This server writes the records of all clients to files, with one Writer. Before Write returns, it
+// passes the records to the operating system. With rotate.SyncFlush, it also waits until they are on
+// the disk.
 func ExampleServer_files() {
 	dir, err := os.MkdirTemp("", "telemetry")
 	if err != nil {

@@ -27,8 +27,8 @@ import (
 	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
 )
 
-// ends is a server for root Metrics and a client connection over an in-memory
-// network. In a synctest bubble, gRPC uses the fake clock too.
+// ends is a server for root Metrics and a client connection to it, over a network in memory. In a
+// synctest bubble, gRPC uses the fake clock, too.
 type ends struct {
 	server *stefgrpc.Server
 	grpc   *grpc.Server
@@ -171,8 +171,8 @@ type valueStream struct {
 
 func (s valueStream) Context() context.Context { return s.ctx }
 
-// Clients can distinguish a peer without the root and a peer without STEF. Both answer
-// UNIMPLEMENTED, but only the peer without the root sends a reason.
+// Clients can distinguish a server without STEF and a STEF server without a handler for the root. Both
+// answer UNIMPLEMENTED, but only the STEF server sends a reason.
 func TestServerUnknownRootOrNoService(t *testing.T) {
 	inBubble(t, "root", func(t *testing.T) {
 		e := newEnds(t, drain, endsConfig{})
@@ -191,8 +191,8 @@ func TestServerUnknownRootOrNoService(t *testing.T) {
 	})
 }
 
-// The client disappears in several ways. Each time, the handler gets an error and all goroutines
-// end.
+// The server loses the client in several ways. Each time, the handler gets an error and all
+// goroutines end.
 func TestServerLosesClient(t *testing.T) {
 	f := func(name string, lose func(e *ends, c *referenceClient)) {
 		inBubble(t, name, func(t *testing.T) {
@@ -217,7 +217,7 @@ func TestServerLosesClient(t *testing.T) {
 	})
 }
 
-// A stalled network does not end the stream. Only keepalive of gRPC ends such streams.
+// A stalled network does not end the stream. Only keepalive of gRPC ends it.
 func TestServerStalledNetwork(t *testing.T) {
 	inBubble(t, "without keepalive", func(t *testing.T) {
 		e := newEnds(t, echo, endsConfig{})
@@ -309,8 +309,8 @@ func TestServerGoAway(t *testing.T) {
 	})
 }
 
-// To stop gracefully, call Shutdown first and GracefulStop second. Clients are asked
-// to reconnect after they have received all acknowledgements.
+// To stop a server gracefully, call Shutdown first and GracefulStop second. Each client receives all
+// acknowledgements, and then a status that asks it to reconnect.
 func TestServerShutdownOverGRPC(t *testing.T) {
 	inBubble(t, "in order", func(t *testing.T) {
 		e := newEnds(t, func(s *stefgrpc.ServerStream) error {
@@ -383,8 +383,8 @@ func TestServerDamagedMessage(t *testing.T) {
 	f("end of no group", "1c")
 }
 
-// Messages that gRPC compresses are refused before any of them is decompressed, unless
-// WithCompressedMessages is set.
+// The server refuses streams whose messages gRPC compresses, before any message is decompressed. The
+// option WithCompressedMessages allows them.
 func TestServerRefusesGRPCCompression(t *testing.T) {
 	inBubble(t, "gzip", func(t *testing.T) {
 		e := newEnds(t, echo, endsConfig{dial: []grpc.DialOption{grpc.WithDefaultCallOptions(grpc.UseCompressor("gzip"))}})
@@ -410,8 +410,8 @@ func TestServerRefusesGRPCCompression(t *testing.T) {
 	})
 }
 
-// If the server ended an idle stream, the errors of the client say this. After CloseSend, the errors
-// do not mention idleness, because the client ended the stream.
+// If the server ends an idle stream, the errors of the client say that it was idle. If the client has
+// called CloseSend before, they do not, because the client itself ended the stream.
 func TestClientOfIdleStream(t *testing.T) {
 	f := func(name, want string, end func(s *stefgrpc.Stream)) {
 		t.Helper()

@@ -56,9 +56,9 @@ func TestStopReading(t *testing.T) {
 	f("within a chunk", "abc", func(p *scripted) { p.data(false, "abc") })
 }
 
-// TestStopReadingWithinChunk: if StopReading stops a reader within a chunk, the reader reports a
-// truncated stream. The client has sent nothing wrong, so it does not receive this error as
-// INVALID_ARGUMENT: after INVALID_ARGUMENT, the client would drop a batch.
+// TestStopReadingWithinChunk: if StopReading stops a reader within a chunk, the reader returns the
+// error that the stream is truncated. The client must not receive this error as INVALID_ARGUMENT,
+// because it would drop a batch although it has sent nothing wrong.
 func TestStopReadingWithinChunk(t *testing.T) {
 	truncated := &stef.FormatError{Err: fmt.Errorf("%w: %w", stef.ErrCorrupt, io.ErrUnexpectedEOF)}
 	f := func(want codes.Code, stop bool, result error) {

@@ -78,9 +78,10 @@ func TestServerCoalescesResponses(t *testing.T) {
 	})
 }
 
-// A client that waits for each acknowledgement does not wait for the interval of WithAckInterval.
-// The handler may finish the records before it reads again or on another goroutine. While decoded
-// records are unfinished, acknowledgements are merged.
+// If a client waits for each acknowledgement before it sends the next chunk, the server does not delay
+// acknowledgements by the interval of WithAckInterval. The handler may finish the records before it
+// reads again, or on another goroutine. While decoded records are unfinished, acknowledgements are
+// merged.
 func TestServerRespondsToLoneChunks(t *testing.T) {
 	f := func(name string, finish func(s *ServerStream, id uint64)) {
 		t.Run(name, func(t *testing.T) {
@@ -201,8 +202,8 @@ func TestServerFlushesAtTheEnd(t *testing.T) {
 	})
 }
 
-// AckUpTo does not block if the client does not read its responses. When the handler ends, the
-// server waits at most finalResponses for the client.
+// AckUpTo does not block if the client does not read its responses. After the handler has returned,
+// the server waits at most finalResponses, a time, until the client reads.
 func TestServerClientThatReadsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAccounts(t)
@@ -241,7 +242,8 @@ func TestServerClientThatReadsNothing(t *testing.T) {
 	})
 }
 
-// Many ranges are sent as several responses when the handler ends.
+// When the handler returns, the server sends the remaining ranges. Ranges that do not fit into one
+// response are sent in several responses.
 func TestServerSendsManyRangesInParts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const n = 3*4096 + 1
@@ -265,7 +267,7 @@ func TestServerSendsManyRangesInParts(t *testing.T) {
 	})
 }
 
-// A response that cannot be sent is not retried, and does not count as sent.
+// If sending a response fails, the server does not send it again, and does not count it as sent.
 func TestResponderGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sends := 0
@@ -283,8 +285,8 @@ func TestResponderGivesUp(t *testing.T) {
 	})
 }
 
-// Many goroutines acknowledge in any order. At the end the client has received
-// everything, and acknowledged ids never decrease.
+// Many goroutines of a handler finish records in any order. At the end the client has received all
+// answers, and the acknowledged id has never decreased.
 func TestServerFinishedOutOfOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAccounts(t)

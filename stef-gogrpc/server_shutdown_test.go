@@ -93,8 +93,8 @@ func TestShutdownInEachState(t *testing.T) {
 	}, func(p *scripted) { first(p); p.data(true, "STEF") }, nothing)
 }
 
-// After Shutdown, a handler can still wait for the consumers of its records. Its later
-// acknowledgements are still sent.
+// After Shutdown was called, a handler can still wait until its records are consumed, and acknowledge
+// them. These acknowledgements are sent before the stream ends.
 func TestShutdownWaitsForAcknowledgements(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := serving(t, func(s *ServerStream) error {
@@ -115,7 +115,7 @@ func TestShutdownWaitsForAcknowledgements(t *testing.T) {
 	})
 }
 
-// A blocked stream ends at the deadline of Shutdown.
+// If a stream cannot end gracefully, Shutdown aborts it at its deadline.
 func TestShutdownAtItsDeadline(t *testing.T) {
 	f := func(name string, after time.Duration, h HandlerFunc, before func(p *scripted)) {
 		t.Run(name, func(t *testing.T) {
@@ -244,9 +244,8 @@ func TestMaxStreamLifetimeBeforeTheFirstMessage(t *testing.T) {
 	})
 }
 
-// At its deadline, Shutdown aborts the stream. A client that reads still receives all
-// acknowledgements of the handler, both from before the deadline and from directly after the
-// deadline.
+// At its deadline, Shutdown aborts the stream. If the client reads, it still receives all
+// acknowledgements of the handler: those before the deadline, and those directly after it.
 func TestShutdownAtItsDeadlineSendsAcknowledgements(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := serving(t, func(s *ServerStream) error {

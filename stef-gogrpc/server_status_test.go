@@ -46,7 +46,7 @@ func TestReasons(t *testing.T) {
 	f(errors.New("nothing of gRPC"), KindUnknown, codes.Unknown, "", false)
 	require.Empty(t, Reason(nil))
 
-	// A caller gave up while no stream was open.
+	// The error that Send returns if its context ends while no stream is open.
 	gone := &Error{Kind: KindCanceled, Code: codes.DeadlineExceeded, Err: context.DeadlineExceeded}
 	require.Empty(t, Reason(&UnsentError{Cause: gone}))
 	(&lapse{err: FromStatus(errBusy).at("opening a stream")}).explain(gone)
@@ -61,9 +61,9 @@ func TestReasons(t *testing.T) {
 	require.True(t, e.Retryable())
 }
 
-// TestDelayOfHandler: a handler returns the status of its database with a delay of its own. The
-// client receives this delay. Without a delay, the client would drop the data after
-// RESOURCE_EXHAUSTED.
+// TestDelayOfHandler: a handler returns an error that has its own retry delay and wraps the status of
+// a database. The client receives this delay. After RESOURCE_EXHAUSTED without a delay, the client
+// would drop the data.
 func TestDelayOfHandler(t *testing.T) {
 	for _, inner := range []error{
 		status.Error(codes.ResourceExhausted, "quota"),

@@ -17,8 +17,8 @@ import (
 	"github.com/otelstef/stef/stef-gogrpc"
 )
 
-// insertConcurrently is a handler that inserts batches on several goroutines. It acknowledges the
-// batches in any order, and returns when all inserts have ended.
+// insertConcurrently is a handler that inserts batches of rows on several goroutines. It acknowledges
+// each batch when its insert has ended, in any order, and returns after all inserts.
 func (d *database) insertConcurrently(s *stefgrpc.ServerStream) error {
 	r, err := otelstef.NewMetricsReader(s, limited(s)...)
 	if err != nil {

@@ -93,9 +93,9 @@ func BenchmarkSessionSend(b *testing.B) {
 	})
 }
 
-// BenchmarkSessionCallers measures callers that send their next batch after each answer, like
-// pipelines without a queue. The session does not know the number of callers. ns/op is the time in
-// which each caller sends one batch.
+// BenchmarkSessionCallers measures callers that send their next batch after each answer, like Collector
+// pipelines without a queue. The configuration of the session does not state the number of callers.
+// ns/op is the time in which each caller sends one batch.
 func BenchmarkSessionCallers(b *testing.B) {
 	for _, callers := range []int{1, 8} {
 		b.Run(fmt.Sprintf("callers=%d", callers), func(b *testing.B) {

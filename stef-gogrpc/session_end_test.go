@@ -18,8 +18,8 @@ import (
 	stef "github.com/otelstef/stef/stef-go"
 )
 
-// TestSessionStreamLost: when a stream breaks, its batches are returned immediately. The
-// error of a batch has the acknowledged and the rejected records.
+// TestSessionStreamLost: when a stream breaks, Send returns immediately for each batch of the stream.
+// The error of a batch has its acknowledged and its rejected records.
 func TestSessionStreamLost(t *testing.T) {
 	bubble(t, "everything it had was sent", func(t *testing.T, r *rig) {
 		r.config.FlushInterval = -1
@@ -153,8 +153,8 @@ func TestSessionStreamLost(t *testing.T) {
 	})
 }
 
-// TestSessionInOrderEnd: a server that ends a stream gracefully, or announces that
-// its connection will close, causes no failed Send.
+// TestSessionInOrderEnd: no Send fails if a server ends a stream gracefully, or announces that it will
+// close the connection.
 func TestSessionInOrderEnd(t *testing.T) {
 	goaway := status.Error(codes.Unavailable,
 		`closing transport due to: connection error: desc = "error reading from server: EOF", received prior goaway: code: NO_ERROR, debug data: "max_age"`)
@@ -260,8 +260,8 @@ func TestSessionAckTimeout(t *testing.T) {
 		d.ok()
 		r.stop()
 	})
-	// A slow destination slows down the sender. Replacing the stream would only repeat the work
-	// of the destination.
+	// If a destination is slow but makes progress, AckTimeout does not close the stream. Another
+	// stream would only repeat the work of the destination.
 	bubble(t, "not of one that is slow", func(t *testing.T, r *rig) {
 		r.config.MaxLifetime = -1
 		r.config.FlushInterval = -1
@@ -290,8 +290,8 @@ func TestSessionAckTimeout(t *testing.T) {
 		require.EqualValues(t, 5, b.unsent(KindUnavailable).Acknowledged)
 		r.stop()
 	})
-	// Batches whose callers gave up do not keep a stream open, even if other batches
-	// make progress.
+	// If the caller of a batch has given up, the batch does not keep a stream open, even if other
+	// batches make progress.
 	bubble(t, "of a batch that the network does not accept", func(t *testing.T, r *rig) {
 		r.config.FlushInterval = -1
 		r.start()
@@ -312,9 +312,9 @@ func TestSessionAckTimeout(t *testing.T) {
 		require.EqualValues(t, 5, b.unsent(KindUnavailable).Acknowledged)
 		r.stop()
 	})
-	// The server acknowledged the whole frame after it had received only a part, so no batch waits
-	// for an answer. But the network does not accept the rest of the frame, so the sender takes no
-	// batch.
+	// The server acknowledges a frame after it has received only a part of it, so no batch waits for
+	// an answer. But the network does not accept the rest of the frame, so the stream sends no further
+	// batch. AckTimeout must close it.
 	for _, idle := range []time.Duration{-1, 2 * time.Minute} {
 		bubble(t, "of a frame that was acknowledged too early", func(t *testing.T, r *rig) {
 			r.config.FlushInterval, r.config.MaxLifetime, r.config.IdleTimeout = -1, -1, idle

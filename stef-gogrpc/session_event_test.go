@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// SessionStats are often logged as a whole, so CloseCounts prints the reasons by name.
+// Programs often log SessionStats as a whole, so CloseCounts prints its reasons by name.
 func TestCloseCounts(t *testing.T) {
 	var stats SessionStats
 	require.Contains(t, fmt.Sprintf("%+v", stats), " Closed:[] ")

@@ -131,7 +131,7 @@ func describe(err error) string {
 	return fmt.Sprint("to be dropped: ", err)
 }
 
-// A wide is a point with many attributes.
+// wide holds the attributes of one point, possibly very many.
 type wide map[string]string
 
 // wideWriter writes wide points. It leaves out a point with more attributes than a record can
@@ -179,8 +179,8 @@ func ExampleLeftOut() {
 	// 1 item left out: item 2 of the batch: stef: record 2: limit exceeded: a multimap Attributes has 1024 pairs, at most 1023 are allowed
 }
 
-// Send a batch repeatedly until it is delivered. The loop omits the records that the peer has
-// answered. It ends when the context ends or the session is shut down.
+// Send a batch repeatedly until it is delivered. Each time, the loop omits the records that the server
+// has acknowledged or rejected. It ends when the context ends or the session is shut down.
 func ExampleUnsentError() {
 	ctx := context.Background()
 	batch := []reading{{"a", 1}, {"b", 2}, {"", 3}, {"d", 4}, {"e", 5}}
@@ -190,7 +190,7 @@ func ExampleUnsentError() {
 		if attempts++; attempts > 1 {
 			return nil
 		}
-		// The stream broke after the peer had answered the first three of five records.
+		// The stream broke after the server had answered the first three of five records.
 		return &stefgrpc.UnsentError{
 			Cause:        &stefgrpc.Error{Kind: stefgrpc.KindUnavailable, Err: errors.New("the connection was lost")},
 			Acknowledged: 2,
@@ -228,9 +228,9 @@ func sendUntilDelivered(ctx context.Context, send func(context.Context, []readin
 	}
 }
 
-// unanswered returns the records to send again. If elements were left out, the positions of
-// records, which count from 1, are not the positions of elements. In this case the whole batch is
-// sent again, and the answered records arrive twice.
+// unanswered returns the elements of the batch to send again. If the batch writer left out elements,
+// the numbers of the answered records are not the positions of their elements. Then unanswered
+// returns the whole batch, and the answered records arrive twice.
 func unanswered(batch []reading, unsent *stefgrpc.UnsentError) (rest []reading) {
 	if unsent.LeftOut != nil {
 		return batch

@@ -147,8 +147,8 @@ func (s *fakeStream) end(err error) {
 	}
 }
 
-// settled ends a half-closed stream if all its records are acknowledged, like a real
-// server.
+// settled ends the stream if the session has half-closed it and all its records are acknowledged, like
+// a real server.
 func (s *fakeStream) settled() {
 	s.mu.Lock()
 	over := s.closeSent && !s.deaf && s.acked >= s.sent
@@ -204,7 +204,7 @@ func (s *fakeStream) unblock() {
 	s.blocked = nil
 }
 
-// deafen keeps the stream open after CloseSend.
+// deafen makes the server ignore CloseSend: the stream stays open.
 func (s *fakeStream) deafen() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -356,7 +356,7 @@ func (w *fakeWriter) BufferedBytes() int {
 	return int(w.next.bytes)
 }
 
-// rig is a session whose peers, clock and randomness are controlled by the test.
+// rig is a session for tests: the test controls the servers, the clock and the random numbers.
 type rig struct {
 	t       *testing.T
 	session *Session[load]

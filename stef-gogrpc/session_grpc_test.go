@@ -32,8 +32,8 @@ import (
 
 type times struct{ from, to uint64 }
 
-// timesWriter is a batch writer without zstd: zstd keeps decoders in a pool, and a
-// decoder cannot move from one bubble of fake time to another bubble.
+// timesWriter is a batch writer. Its streams have no zstd: readers share zstd decoders in a pool, and
+// a decoder from one synctest bubble cannot be used in another bubble.
 type timesWriter struct{ *otelstef.LogsWriter }
 
 func newTimesWriter(s *stefgrpc.Stream) (stefgrpc.BatchWriter[times], error) {
@@ -56,7 +56,7 @@ func (w timesWriter) BufferedBytes() int {
 	return int(s.Records-s.Flushed) * 8
 }
 
-// site is an address at which a new server can replace the old server.
+// site is an address with a server. Another server can replace it at the same address.
 type site struct {
 	t        *testing.T
 	mu       sync.Mutex
@@ -101,8 +101,7 @@ func (x *site) stef(h stefgrpc.HandlerFunc, options ...stefgrpc.ServerOption) (*
 	return server, func(g *grpc.Server) { server.Register(g) }
 }
 
-// take is a handler that accepts all records except those whose time is divisible
-// by 100.
+// take is a handler that rejects the records whose time is divisible by 100, and accepts all others.
 func (x *site) take(s *stefgrpc.ServerStream) error {
 	return x.read(s, func(id, time uint64, _ bool) {
 		if time%100 == 0 {
@@ -179,8 +178,8 @@ func patience(d time.Duration) context.Context {
 	return ctx
 }
 
-// TestSessionReplacesStreamsUnderLoad: no Send of hundreds of callers fails while
-// streams are replaced.
+// TestSessionReplacesStreamsUnderLoad: hundreds of callers send while streams are replaced. No Send
+// fails.
 func TestSessionReplacesStreamsUnderLoad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x := newSite(t)
@@ -228,8 +227,8 @@ func TestSessionReplacesStreamsUnderLoad(t *testing.T) {
 	})
 }
 
-// TestSessionServerLeaves: servers that end their streams gracefully, or ask clients
-// to use another connection, cause no failed Send.
+// TestSessionServerLeaves: no Send fails if servers end their streams gracefully, or ask clients to use
+// another connection.
 func TestSessionServerLeaves(t *testing.T) {
 	f := func(name string, twice bool, leave func(x *site) (streams int64)) {
 		t.Run(name, func(t *testing.T) {
@@ -312,8 +311,8 @@ func (x *site) late(s *stefgrpc.ServerStream) error {
 	})
 }
 
-// TestSessionServerCrashes: batches in flight are returned immediately, and the
-// session connects to the next server.
+// TestSessionServerCrashes: when a server crashes, Send returns immediately for all its unanswered
+// batches. The session connects to the next server.
 func TestSessionServerCrashes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x := newSite(t)
@@ -409,7 +408,7 @@ func TestSessionServerDoesNotRead(t *testing.T) {
 	})
 }
 
-// TestSendToNobody: if there is no stream for a batch, the error says why no stream is open.
+// TestSendToNobody: if no stream is open when the context of Send ends, the error says why.
 func TestSendToNobody(t *testing.T) {
 	address := freeport.Address(t)
 	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
@@ -441,8 +440,9 @@ func TestSendToNobody(t *testing.T) {
 	require.Equal(t, stefgrpc.KindUnavailable, why.Kind)
 }
 
-// TestSessionRefusedBatch: if the server ends the stream because of a batch, the error of this
-// batch is permanent. The other undelivered batches of the stream can be sent again, and arrive.
+// TestSessionRefusedBatch: if the server ends the stream because of a bad batch, the error of this
+// batch is permanent. The other undelivered batches of the stream have retryable errors. They are
+// sent again and arrive.
 func TestSessionRefusedBatch(t *testing.T) {
 	const callers, batches, bad = 20, 20, 7
 	f := func(name string, refusal func() error) {

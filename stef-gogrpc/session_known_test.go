@@ -17,9 +17,9 @@ import (
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
-// TestSessionReturnsKnownAnswers: if a batch is returned before its stream ends, its
-// error has the records that the destination has acknowledged or rejected so far.
-// Without this information, the caller would send rejected records again.
+// TestSessionReturnsKnownAnswers: if Send fails before the stream of its batch ends, the error has the
+// records that the server has acknowledged or rejected so far. Without this information, the caller
+// would send rejected records again.
 func TestSessionReturnsKnownAnswers(t *testing.T) {
 	bubble(t, "the caller gives up", func(t *testing.T, r *rig) {
 		r.config.FlushInterval = -1
@@ -91,9 +91,8 @@ func TestSessionReturnsKnownAnswers(t *testing.T) {
 	})
 }
 
-// TestSessionDraining: a draining stream gets no batches, even if its load is the
-// lowest. If it ends with a permanent error, its unacknowledged batches are not sent
-// again.
+// TestSessionDraining: a draining stream gets no new batches, even if its load is the lowest. If it
+// ends with a permanent error, its unacknowledged batches are not sent again.
 func TestSessionDraining(t *testing.T) {
 	bubble(t, "is given nothing", func(t *testing.T, r *rig) {
 		r.config.MaxLifetime = 10 * time.Second
@@ -144,8 +143,8 @@ func TestSessionDraining(t *testing.T) {
 	})
 }
 
-// TestSessionAckTimeoutUnsent: if AckTimeout closes a stream while no data is in
-// flight, the stream ends without an error, but still counts as failed.
+// TestSessionAckTimeoutUnsent: if AckTimeout closes a stream before its batch is sent, the server owes
+// no answer, so the stream ends without an error. It still counts as failed.
 func TestSessionAckTimeoutUnsent(t *testing.T) {
 	bubble(t, "", func(t *testing.T, r *rig) {
 		r.config.FlushInterval = 10 * time.Hour // a single batch waits for FlushInterval/250
@@ -164,8 +163,8 @@ func TestSessionAckTimeoutUnsent(t *testing.T) {
 	})
 }
 
-// TestSessionRefusedWithDelay: if a server refuses with a delay, the session does
-// not try again before the delay is over, even if the delay exceeds ProbeInterval.
+// TestSessionRefusedWithDelay: if a server refuses a stream with a retry delay, the session does not
+// open another one before the delay is over, even if the delay exceeds ProbeInterval.
 func TestSessionRefusedWithDelay(t *testing.T) {
 	bubble(t, "", func(t *testing.T, r *rig) {
 		r.onOpen = func(_ context.Context, n int, _ *fakeStream) error {
@@ -185,8 +184,8 @@ func TestSessionRefusedWithDelay(t *testing.T) {
 	})
 }
 
-// TestSessionGaveUpInDelay: if a caller gives up while the session waits for a delay of the
-// server, the error has the remaining delay and says why no stream is open.
+// TestSessionGaveUpInDelay: if the context of Send ends while the session waits for the retry delay of a
+// server, the error has the rest of the delay and says why no stream is open.
 func TestSessionGaveUpInDelay(t *testing.T) {
 	gaveUp := func(t *testing.T, r *rig) {
 		a := r.send(load{})
@@ -287,8 +286,8 @@ func TestSessionGaveUpInDelay(t *testing.T) {
 	})
 }
 
-// uncountedWriter writes to its stream without the ids of the records, like a writer
-// that has a buffer between itself and the stream.
+// uncountedWriter hides WriteRecords of its stream, so the stream does not get the ids of the records.
+// A writer with a buffer between itself and the stream behaves in the same way.
 type uncountedWriter struct {
 	stream *Stream
 	last   uint64
@@ -303,8 +302,8 @@ func (w *uncountedWriter) WriteBatch(records uint64) (uint64, error) {
 func (w *uncountedWriter) Flush() error       { return nil }
 func (w *uncountedWriter) BufferedBytes() int { return 0 }
 
-// TestSessionUncounted: if the session does not know which records were sent, it
-// assumes that all records may have been sent.
+// TestSessionUncounted: if the session does not know which records of a batch were sent, it assumes
+// that all of them may have been sent.
 func TestSessionUncounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		peer := newServerPeer()

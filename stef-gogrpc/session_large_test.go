@@ -19,8 +19,9 @@ import (
 	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
 )
 
-// texts writes a record with a number of attributes, each with a key and a value of 60 KiB. It
-// leaves out records that the writer refuses, as the comment of package stefgrpc shows.
+// texts is a batch writer. A batch is the number of attributes of one record, each with a key and a
+// value of 60 KiB. texts leaves out records that the writer refuses, as the comment of package
+// stefgrpc shows.
 type texts struct{ *otelstef.LogsWriter }
 
 func (w texts) WriteBatch(n int) (uint64, error) {
@@ -81,9 +82,9 @@ func TestSessionFrameTooLarge(t *testing.T) {
 	require.Equal(t, 2, x.count(1))
 }
 
-// TestSessionMessageTooLarge: gRPC of the server or of the client ends a stream because of a message
-// that is too large, before the server has answered an earlier batch. Only the large batch fails
-// permanently.
+// TestSessionMessageTooLarge: a large batch makes a message too large for a limit of gRPC, in the server
+// or in the client, and gRPC ends the stream. The error of the large batch is permanent. An earlier
+// batch that the server has not answered yet can be sent again.
 func TestSessionMessageTooLarge(t *testing.T) {
 	t.Run("received", func(t *testing.T) { sendTooLarge(t, grpc.MaxRecvMsgSize(256<<10)) })
 	t.Run("sent", func(t *testing.T) {

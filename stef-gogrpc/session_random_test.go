@@ -17,9 +17,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// world is the destination of the random test. It stores the received records of each
-// batch, over all streams. The random decisions of a stream or a caller depend only on
-// the seed and on the number of this stream or caller.
+// world is the destination of the random test. For each batch it stores the records that arrived on
+// any stream. The random decisions of a stream or a caller depend only on the seed and on the number
+// of this stream or caller.
 type world struct {
 	t    *testing.T
 	seed uint64
@@ -99,8 +99,7 @@ func (w *world) arrive(stream int, f frame) {
 	}
 }
 
-// pause waits for a random time less than most. It reports whether the stream ended in the
-// meantime.
+// pause waits for a random time below most. It reports whether the stream ended during this time.
 func (sv *server) pause(most time.Duration) (over bool) {
 	timer := time.NewTimer(time.Duration(sv.random.Int64N(int64(most))))
 	defer timer.Stop()
@@ -166,7 +165,7 @@ func (sv *server) take(f frame) {
 	}
 }
 
-// answer reports bad records and acknowledges.
+// answer reports bad records and acknowledges all records up to acked.
 func (sv *server) answer(acked uint64) {
 	var ranges []IDRange
 	for _, x := range sv.unsaid {
@@ -323,9 +322,9 @@ func (w *world) judge(o ending) (kind eventKind) {
 	return kind
 }
 
-// TestSessionRandom: streams break, stall and end; destinations accept, reject and
-// refuse; callers cancel; encoders fail. Each batch has exactly one result, which
-// is correct, and all resources are released.
+// TestSessionRandom: at random times streams break, stall and end, destinations accept, reject and
+// refuse, callers cancel, and encoders fail. Each Send returns exactly once, its result matches what
+// the destination received, and all resources are released.
 func TestSessionRandom(t *testing.T) {
 	seeds := uint64(20)
 	if testing.Short() {

@@ -15,9 +15,9 @@ import (
 	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
 )
 
-// TestSessionOfManyRejects: a server that rejects every second record of large batches answers
-// each batch. This holds for any WithAckInterval of the server, and whether its handler
-// acknowledges at the end of a frame or within a frame.
+// TestSessionOfManyRejects: a server rejects every second record of large batches. Each batch still
+// gets its answer, for several values of WithAckInterval, and whether the handler acknowledges at the
+// end of a frame or within a frame.
 func TestSessionOfManyRejects(t *testing.T) {
 	const callers = 3
 	records := uint64(200_000)

@@ -17,8 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestSessionRotation: an old stream is replaced. The new stream is open before the
-// old stream is half-closed. The old stream still receives its acknowledgements.
+// TestSessionRotation: after MaxLifetime a session replaces a stream. It opens the new stream before it
+// half-closes the old one. The old stream still receives its acknowledgements.
 func TestSessionRotation(t *testing.T) {
 	bubble(t, "make before break", func(t *testing.T, r *rig) {
 		r.config.MaxLifetime = time.Minute
@@ -163,8 +163,8 @@ func TestSessionRotation(t *testing.T) {
 	})
 }
 
-// TestSessionStagger: streams that were opened together are replaced at different
-// times, both at the start and after all of them were lost.
+// TestSessionStagger: streams that were opened at the same time are replaced at different times. This
+// holds for the first streams of a session, and for the streams after all were lost.
 func TestSessionStagger(t *testing.T) {
 	bubble(t, "", func(t *testing.T, r *rig) {
 		r.config.Streams = 4
@@ -282,7 +282,7 @@ func TestSessionDispatch(t *testing.T) {
 		}
 		r.stop()
 	})
-	// A slot without a stream has the lowest load, and must not be chosen.
+	// A slot whose stream was lost has the lowest load, but must not be chosen for a batch.
 	bubble(t, "live ones only", func(t *testing.T, r *rig) {
 		r.onOpen = func(_ context.Context, n int, _ *fakeStream) error {
 			if n > 1 {
@@ -365,8 +365,8 @@ func TestSessionEvents(t *testing.T) {
 		synctest.Wait()
 		r.stream(1).ackAll()
 		require.NoError(t, r.session.Shutdown(t.Context()))
-		// Shutdown reports the first of the last two events, and the goroutine of the stream the second:
-		// these calls are concurrent.
+		// The last two events can have any order: the goroutine of Shutdown reports one of them, and the
+		// goroutine of the stream the other.
 		require.GreaterOrEqual(t, len(lines), 2)
 		slices.SortFunc(lines[len(lines)-2:], func(a, b string) int { return -strings.Compare(a, b) })
 		require.Equal(t, []string{
@@ -385,8 +385,8 @@ func TestSessionEvents(t *testing.T) {
 	})
 }
 
-// TestSessionIdle: an idle stream ends gracefully, and the next batch opens a new
-// stream.
+// TestSessionIdle: after IdleTimeout without data a session ends its stream gracefully. The next batch
+// opens a new stream.
 func TestSessionIdle(t *testing.T) {
 	bubble(t, "", func(t *testing.T, r *rig) {
 		r.config.Streams = 2
@@ -420,7 +420,8 @@ func TestSessionIdle(t *testing.T) {
 		require.Equal(t, 2, r.session.Stats().Idle)
 		r.stop()
 	})
-	// A server can end idle streams, too: it sends OK. A server that shuts down sends UNAVAILABLE.
+	// A server can end idle streams, too. Then it sends the status OK. When it shuts down, it sends
+	// UNAVAILABLE.
 	var reconnect error = FromStatus(errReconnect)
 	for name, test := range map[string]struct {
 		limit, idle time.Duration
@@ -478,8 +479,8 @@ func TestSessionIdle(t *testing.T) {
 		c.ok()
 		r.stop()
 	})
-	// The stream counts as a failure, because it ended early. The backoff ends while the slot
-	// sleeps.
+	// The stream ends soon after it was opened, so it counts as a failure, and a backoff begins. The
+	// session is idle, and opens the next stream when a batch arrives, after the backoff.
 	bubble(t, "the server ends an unused stream within the backoff", func(t *testing.T, r *rig) {
 		r.config.FlushInterval = -1
 		r.config.IdleTimeout = time.Minute
@@ -503,8 +504,8 @@ func TestSessionIdle(t *testing.T) {
 		c.ok()
 		r.stop()
 	})
-	// One of two streams is closed because it was idle, and the server refuses the other one. A
-	// batch opens the idle stream again.
+	// One of two streams was closed because it was idle, and the server refuses the other one. A
+	// batch opens the first stream again.
 	bubble(t, "while another stream is refused", func(t *testing.T, r *rig) {
 		r.config.Streams = 2
 		r.config.FlushInterval = -1
@@ -528,8 +529,8 @@ func TestSessionIdle(t *testing.T) {
 		require.Zero(t, r.session.Stats().Idle)
 		r.stop()
 	})
-	// Probe makes the idle stream open again. The server refuses this attempt, so the session has
-	// no stream that could still open.
+	// Probe opens the idle stream again. The server refuses it, so all streams of the session are
+	// refused.
 	bubble(t, "then refused", func(t *testing.T, r *rig) {
 		r.config.IdleTimeout = 30 * time.Second
 		r.onOpen = func(_ context.Context, n int, _ *fakeStream) error {

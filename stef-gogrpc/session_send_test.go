@@ -210,7 +210,7 @@ func TestSessionAcks(t *testing.T) {
 	})
 }
 
-// onOpenLast sets the callback for frames of the last stream.
+// onOpenLast sets the function that is called for each frame of the stream that was opened last.
 func (r *rig) onOpenLast(f func(s *fakeStream, f frame)) {
 	list := r.streamList()
 	s := list[len(list)-1]
@@ -218,8 +218,8 @@ func (r *rig) onOpenLast(f func(s *fakeStream, f frame)) {
 }
 
 func TestSessionRejections(t *testing.T) {
-	// The arguments are the responses, and the bad records that the session reports for each
-	// batch of 10 records.
+	// The arguments of f are the responses of the server, and the bad records that the session reports
+	// for each batch of 10 records.
 	type told struct {
 		ranges  []IDRange
 		records uint64
@@ -348,15 +348,15 @@ func TestSessionBatchError(t *testing.T) {
 	})
 }
 
-// itemErrors is the error of a writer that omitted items of a batch and wrote all other items. It
-// is like stefpdata.ItemErrors.
+// itemErrors is the error of a batch writer that omitted items of a batch and wrote all other items,
+// such as stefpdata.ItemErrors. Its value is the number of omitted items.
 type itemErrors int
 
 func (e itemErrors) Error() string { return fmt.Sprint(int(e), " items were not written") }
 
 func (e itemErrors) Items() int { return int(e) }
 
-// itemList is a list of errors, as stefpdata.ItemErrors is.
+// itemList is a list of errors, like stefpdata.ItemErrors.
 type itemList []error
 
 func (e itemList) Error() string { return fmt.Sprint(len(e), " items were not written") }
@@ -423,7 +423,7 @@ func TestSessionItemsLeftOut(t *testing.T) {
 	})
 }
 
-// A writer may return an error with Delivered set. This says only that the writer wrote the items
+// A batch writer may return a BatchError with Delivered set. This says only that it wrote the items
 // that the error does not name. Send still waits until these items are acknowledged.
 func TestSessionWriterClaimsDelivery(t *testing.T) {
 	bubble(t, "the stream is lost", func(t *testing.T, r *rig) {
@@ -531,8 +531,8 @@ func TestSessionEncoderFails(t *testing.T) {
 	})
 }
 
-// If a writer returns the id of a record that it did not write, Send returns an error and
-// does not wait for the acknowledgement.
+// If WriteBatch returns the id of a record that it did not write, Send returns an error and does not
+// wait for an acknowledgement.
 func TestSessionIDTooGreat(t *testing.T) {
 	for _, acked := range []uint64{0, 3} {
 		bubble(t, fmt.Sprint(acked, " acknowledged"), func(t *testing.T, r *rig) {

@@ -27,8 +27,8 @@ func (r *rig) shutdown(deadline time.Duration) (took time.Duration, err error) {
 	return took, err
 }
 
-// TestSessionShutdown: in each state, Shutdown returns at its deadline, or earlier if no
-// work is pending.
+// TestSessionShutdown calls Shutdown in each state of a session. Shutdown returns when no sent batch
+// waits for an answer, and at the latest at its deadline.
 func TestSessionShutdown(t *testing.T) {
 	bubble(t, "idle", func(t *testing.T, r *rig) {
 		r.config.Streams = 3

@@ -354,7 +354,7 @@ func (s *story) duration(word string) time.Duration {
 	return d
 }
 
-// outcome formats an error with the fields by which callers decide what to do.
+// outcome formats an error with the fields that callers use to decide what to do.
 func outcome(err error) string {
 	if err == nil {
 		return "ok"

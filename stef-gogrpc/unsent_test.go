@@ -17,8 +17,8 @@ import (
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
-// endingPeer is a connection of streams that the server ends, for a permanent reason, before gRPC takes the
-// first message of the second chunk. The first chunk is acknowledged.
+// endingPeer is a connection of a client. The server acknowledges the first chunk of a stream. Then it
+// ends the stream with a permanent error, before gRPC sends the first message of the second chunk.
 type endingPeer struct{ *serverPeer }
 
 func (e endingPeer) NewStream(ctx context.Context, desc *grpc.StreamDesc, method string, options ...grpc.CallOption) (grpc.ClientStream, error) {
@@ -41,8 +41,8 @@ func (e *endingStream) SendMsg(m any) error {
 	return e.ClientStream.SendMsg(m)
 }
 
-// TestUnsentChunk: a chunk does not count as sent if the server has ended the stream before a byte of it
-// was sent.
+// TestUnsentChunk: if the server ends the stream before a byte of a chunk was sent, the chunk does not
+// count as sent.
 func TestUnsentChunk(t *testing.T) {
 	peer := newServerPeer()
 	wire, err := otelstef.MetricsSchema().AppendBinary(nil)

@@ -16,7 +16,7 @@ import (
 	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
 )
 
-// windowMeter stores the window that the zstd data of a stream declares.
+// windowMeter stores the window size that the zstd data of a stream declares.
 type windowMeter struct {
 	*stefgrpc.Stream
 	window int
@@ -30,9 +30,10 @@ func (m *windowMeter) WriteRecords(chunk []byte, last uint64) (int, error) {
 	return m.Stream.WriteRecords(chunk, last)
 }
 
-// TestWindowsOfManyStreams: when the windows would need more memory than the bound, a server
-// asks the clients of further streams for smaller windows. The streams of these clients declare a
-// smaller window. After enough streams have ended, the server no longer asks.
+// TestWindowsOfManyStreams: when the zstd windows of all streams could need more memory than
+// WithWindowMemoryBytes, a server announces a maximum window to the clients of further streams. Their
+// zstd data then declares a smaller window. After enough streams have ended, the server announces no
+// maximum.
 //
 // spec: #window-limit
 func TestWindowsOfManyStreams(t *testing.T) {

@@ -20,7 +20,8 @@ import (
 
 // TestExampleAnswersGoodRecords sends a frame with two good records and a record that no reader
 // accepts. The handler of the example must store and acknowledge the good records before it returns
-// the error: a Session drops the first unanswered batch, which may be good.
+// the error: after this error, a Session drops the first batch without an answer. This must be the
+// batch of the bad record.
 func TestExampleAnswersGoodRecords(t *testing.T) {
 	stored := make(chan int, 10)
 	server, err := stefgrpc.NewServer()
