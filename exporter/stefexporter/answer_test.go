@@ -40,8 +40,8 @@ func failWith(p *peer, end func() error) {
 	}
 }
 
-// TestAnswers checks that a status of the peer is recognised as an answer, with either
-// protocol, and that an error of this end is not recognised as an answer.
+// TestAnswers checks that a status that the peer sends counts as an answer of the peer, with either
+// protocol. An error that arises in this process, such as a refused connection, does not.
 func TestAnswers(t *testing.T) {
 	t.Parallel()
 	for _, code := range []codes.Code{codes.Unavailable, codes.Internal, codes.Unauthenticated, codes.Unimplemented} {

@@ -28,13 +28,15 @@ import (
 	"github.com/otelstef/stef/internal/signal"
 )
 
-// manySpans returns spans of many traces, so that each of a few backends gets some.
+// manySpans returns the names of spans, each of its own trace. The traces are so many that each of a
+// few backends gets some.
 func manySpans() []string {
 	return []string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n", "o", "p"}
 }
 
-// TestBackendsWithoutOTLP: the status says that nothing is delivered also if the backends get
-// OTLP, and the metric backend_up counts backends that do not answer requests.
+// TestBackendsWithoutOTLP uses backends that receive OTLP. A backend that does not answer requests
+// counts as down in the metric backend_up. If all are down, the status says that nothing is
+// delivered.
 func TestBackendsWithoutOTLP(t *testing.T) {
 	t.Parallel()
 	one, two := listen(t, &peer{}, freeport.Address(t), false, true), listen(t, &peer{}, freeport.Address(t), false, true)
@@ -64,8 +66,8 @@ func TestBackendsWithoutOTLP(t *testing.T) {
 	}
 }
 
-// TestBackendsDeliverNothing: the status says that nothing is delivered also if the backends
-// accept streams and no data.
+// TestBackendsDeliverNothing: if all backends accept streams but refuse all data, the status says that
+// nothing is delivered.
 func TestBackendsDeliverNothing(t *testing.T) {
 	t.Parallel()
 	up := make(chan struct{})
@@ -93,8 +95,8 @@ func TestBackendsDeliverNothing(t *testing.T) {
 	require.Equal(t, componentstatus.StatusOK, x.host.last().Status())
 }
 
-// TestIncompatibleBackend: a backend with another schema accepts no streams, so it counts as down,
-// and the other backend gets its telemetry.
+// TestIncompatibleBackend: no stream to a backend with an incompatible schema can be opened, so this
+// backend counts as down. Its telemetry is sent to the other backend.
 func TestIncompatibleBackend(t *testing.T) {
 	t.Parallel()
 	odd, good := listen(t, &peer{root: incompatibleRoot()}, "", true, false), listen(t, &peer{}, "", true, false)
@@ -112,8 +114,8 @@ func TestIncompatibleBackend(t *testing.T) {
 	require.Eventually(t, func() bool { return x.host.last().Status() == componentstatus.StatusRecoverableError }, time.Minute, time.Millisecond)
 }
 
-// TestBackendThatRefusesRequests: a request that a backend refuses is not repeated immediately.
-// OTLP requires a pause before it is sent again, which retry_on_failure makes.
+// TestBackendThatRefusesRequests: if a backend refuses a request, the exporter does not repeat it
+// immediately. OTLP requires a pause before a request is sent again. retry_on_failure waits for it.
 func TestBackendThatRefusesRequests(t *testing.T) {
 	var asked atomic.Int64
 	p := listen(t, &peer{onRequest: func(context.Context, ptrace.Traces) (ptraceotlp.ExportResponse, error) {

@@ -23,9 +23,9 @@ import (
 	"github.com/otelstef/stef/internal/freeport"
 )
 
-// TestBackendComesAndGoes stops one of two backends, starts it without STEF, stops it
-// again, and starts it with STEF. After each start the exporter uses the backend again: by
-// OTLP while the backend has no STEF. The log has one line for each change.
+// TestBackendComesAndGoes stops one of two backends, starts it without STEF, stops it again, and
+// starts it with STEF. After each start the exporter sends to the backend again: by OTLP while the
+// backend has no STEF, otherwise by STEF. The log has one line for each change.
 func TestBackendComesAndGoes(t *testing.T) {
 	t.Parallel()
 	stays := listen(t, &peer{}, "", true, true)
@@ -55,7 +55,7 @@ func TestBackendComesAndGoes(t *testing.T) {
 		}, time.Minute, time.Millisecond)
 		return list
 	}
-	// until sends traces of many ids until arrived returns true. If needed is set, no batch may
+	// until sends batches of 16 traces until arrived returns true. If needed is true, no batch may
 	// fail.
 	until := func(needed bool, arrived func() bool) {
 		t.Helper()
@@ -106,9 +106,9 @@ func TestBusyBackend(t *testing.T) {
 	require.EqualValues(t, 1, asked.Load())
 }
 
-// TestAllBackendsDown starts with two backends that do not answer. One log line says that
-// nothing can be sent. The log line of the second backend does not say that other backends
-// receive its telemetry.
+// TestAllBackendsDown starts an exporter whose two backends do not answer. One log line says that
+// nothing can be sent. Usually a log line about a backend says that the other backends receive its
+// telemetry. Here the line about the second backend does not say so.
 func TestAllBackendsDown(t *testing.T) {
 	t.Parallel()
 	core, logs := observer.New(zap.WarnLevel)

@@ -38,8 +38,8 @@ import (
 	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
 )
 
-// TestChoose checks that each backend gets about the same number of keys. When a backend
-// leaves, only its keys move, and these keys spread over the other backends.
+// TestChoose checks that each backend gets about the same number of routing keys. When a backend is
+// removed, only its keys move, and the other backends get about equal shares of them.
 func TestChoose(t *testing.T) {
 	const keys, n = 30_000, 5
 	var seeds []uint64
@@ -71,8 +71,8 @@ func TestChoose(t *testing.T) {
 	require.NotEqual(t, keyOfText("a"), keyOfText("b"))
 }
 
-// TestSplit checks that splitting neither loses nor adds items, keeps the items of a key
-// together, and does not copy a batch if all of its items belong to one part.
+// TestSplit checks that splitting a batch for the backends neither loses nor adds items, and keeps
+// the items of a routing key together. If all items belong to one part, the batch is not copied.
 func TestSplit(t *testing.T) {
 	where := func(n int) func(uint64) int { return func(key uint64) int { return int(key % uint64(n)) } }
 	td := ptrace.NewTraces()
@@ -163,8 +163,8 @@ func routed(t *testing.T, names func() ([]string, error)) *stefExporter[ptrace.T
 	return x
 }
 
-// TestResolve changes the addresses of a name: backends are added and removed. A failing
-// resolver changes nothing.
+// TestResolve: when the addresses of a name change, backends are added and removed. If the name cannot
+// be resolved, the backends do not change.
 func TestResolve(t *testing.T) {
 	t.Parallel()
 	p := listen(t, &peer{}, "", true, false)
@@ -205,7 +205,7 @@ func TestResolve(t *testing.T) {
 	require.Equal(t, 1, count())
 	require.NoError(t, x.push(context.Background(), batch()))
 
-	// 127.0.0.2 refuses connections: its batches are sent to the other backend.
+	// 127.0.0.2 refuses connections. The batches for it are sent to the other backend.
 	set(nil, "127.0.0.1", "127.0.0.2")
 	require.Eventually(t, func() bool { return count() == 2 }, time.Minute, 5*time.Millisecond)
 	for range 10 {
@@ -221,8 +221,8 @@ func TestResolve(t *testing.T) {
 	require.Equal(t, 3, rest.Data().SpanCount())
 }
 
-// TestResolveServerName connects to a backend whose certificate is for another name than that
-// of the endpoint. tls::server_name_override is set to this other name.
+// TestResolveServerName connects to a backend whose certificate has another name than the endpoint.
+// tls::server_name_override is the name of the certificate.
 func TestResolveServerName(t *testing.T) {
 	web := httptest.NewTLSServer(nil) // its certificate is for example.com
 	defer web.Close()
@@ -290,7 +290,8 @@ func TestRemovedBackendAtShutdown(t *testing.T) {
 	require.Less(t, time.Since(began), time.Minute)
 }
 
-// TestResourceWithoutItems: a resource without items is not sent, so its backend may be down.
+// TestResourceWithoutItems: the exporter does not send a resource without items. So the batch does not
+// fail if the backend for this resource is down.
 func TestResourceWithoutItems(t *testing.T) {
 	p := listen(t, &peer{}, "", false, true)
 	const down = "127.0.0.1:1"
@@ -313,7 +314,7 @@ func TestResourceWithoutItems(t *testing.T) {
 	require.Empty(t, counted(t, x, "failed_attempts", "code"))
 }
 
-// TestPartDropped: if one backend refuses its part of a batch for good, the log says why.
+// TestPartDropped: if one backend refuses its part of a batch permanently, the log says why.
 func TestPartDropped(t *testing.T) {
 	refuse := func(context.Context, ptrace.Traces) (ptraceotlp.ExportResponse, error) {
 		return ptraceotlp.ExportResponse{}, status.Error(codes.InvalidArgument, "bad data")
@@ -340,8 +341,8 @@ func TestPartDropped(t *testing.T) {
 	require.Len(t, logs.FilterMessageSnippet("refuses its part of a batch").All(), 1, "not each time")
 }
 
-// TestPartPartlyDropped: a backend accepts some items of its part and refuses the others for good. The log counts
-// the items that are dropped.
+// TestPartPartlyDropped: a backend accepts some items of its part of a batch and refuses the others
+// permanently. The log line has the number of dropped items.
 func TestPartPartlyDropped(t *testing.T) {
 	accept := &peer{onStream: func(s *stefgrpc.ServerStream) error {
 		r, err := otelstef.NewSpansReader(s, s.ReaderOptions()...)
@@ -369,7 +370,8 @@ func TestPartPartlyDropped(t *testing.T) {
 	require.EqualValues(t, 32-delivered-2, lines[0].ContextMap()["items"])
 }
 
-// TestBackendItems: items that a backend rejects do not count as items of the backend.
+// TestBackendItems: the metric of the items of each backend does not count items that the backend
+// rejects.
 func TestBackendItems(t *testing.T) {
 	reject := func(context.Context, ptrace.Traces) (ptraceotlp.ExportResponse, error) {
 		response := ptraceotlp.NewExportResponse()

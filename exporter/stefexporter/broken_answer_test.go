@@ -18,7 +18,7 @@ import (
 	"github.com/otelstef/stef/internal/netfault"
 )
 
-// rawPeer is a server of HTTP/2 whose answers need not be valid answers of gRPC.
+// rawPeer is an HTTP/2 server without gRPC, so a test can send answers that are invalid in gRPC.
 type rawPeer struct {
 	*http2.Framer
 	stream  uint32
@@ -87,9 +87,9 @@ func (p *rawPeer) begin() error {
 	return p.send(false, ":status", "200", "content-type", "application/grpc")
 }
 
-// TestBrokenAnswers uses peers whose answer ends without a status of gRPC, as if a proxy or the
-// server broke. gRPC makes a status at this end, often INTERNAL. The peer has refused nothing, so
-// the batch may be sent again.
+// TestBrokenAnswers uses peers whose answers end without a gRPC status, as when a proxy or the server
+// breaks. For such an answer the gRPC client creates a status itself, often INTERNAL. The peer has
+// not refused the batch, so the batch may be sent again.
 func TestBrokenAnswers(t *testing.T) {
 	t.Parallel()
 	f := func(text string, permanent bool, answer func(*rawPeer) error) {
@@ -131,7 +131,7 @@ func TestBrokenAnswers(t *testing.T) {
 			return p.WriteData(p.stream, true, []byte{0, 0, 0, 0, 9, 1, 2, 3}[:n])
 		})
 	}
-	// These peers answered.
+	// These peers sent a status, so the exporter uses its code.
 	f("something else: unexpected EOF", true, func(p *rawPeer) error {
 		return p.send(true, ":status", "200", "content-type", "application/grpc", "grpc-status", "13", "grpc-message", "something else: unexpected EOF")
 	})
@@ -139,8 +139,8 @@ func TestBrokenAnswers(t *testing.T) {
 	f("503", false, func(p *rawPeer) error { return p.send(true, ":status", "503", "content-type", "text/plain") })
 }
 
-// TestCutAnswers cuts the connection after each byte of the answer to an OTLP request. A cut
-// connection is no refusal.
+// TestCutAnswers cuts the connection after each byte of the answer to an OTLP request. The peer has
+// not refused the batch, so the error is not permanent.
 func TestCutAnswers(t *testing.T) {
 	t.Parallel()
 	p := listen(t, &peer{}, "", false, true)
@@ -159,7 +159,7 @@ func TestCutAnswers(t *testing.T) {
 		return err != nil
 	}
 	failed := 0
-	for n := range int64(120) { // more than an answer has
+	for n := range int64(120) { // more bytes than an answer has
 		if cut(func() { proxy.KillAfter(netfault.Down, n) }) {
 			failed++
 		}

@@ -15,8 +15,8 @@ import (
 	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
 )
 
-// FuzzConfig reads arbitrary text as a configuration. If the configuration is accepted, the
-// session options derived from it must be valid.
+// FuzzConfig reads arbitrary text as a configuration. If Validate accepts the configuration, the
+// session options that the exporter derives from it must be valid, too.
 func FuzzConfig(f *testing.F) {
 	files, err := filepath.Glob("testdata/*.yaml")
 	require.NoError(f, err)

@@ -50,7 +50,7 @@ func TestConfigFiles(t *testing.T) {
 	}
 }
 
-// TestConfigHTTP checks that http:// is accepted if it agrees with the tls settings.
+// TestConfigHTTP checks that an endpoint with http:// is accepted if the tls settings agree with it.
 func TestConfigHTTP(t *testing.T) {
 	_, err := load(t, "endpoint: http://backend:4320\ntls: {insecure: true}")
 	require.NoError(t, err)
@@ -96,8 +96,8 @@ func TestConfigDefaults(t *testing.T) {
 	require.Equal(t, 30*time.Second, c.ClientConfig.Keepalive.Get().Time)
 }
 
-// TestSizerIsLogged sets queue_size without a sizer: the start logs that the queue counts
-// requests.
+// TestSizerIsLogged sets queue_size without a sizer. At the start, a log line says that queue_size
+// counts requests.
 func TestSizerIsLogged(t *testing.T) {
 	f := func(queue string, want int) {
 		t.Helper()
@@ -170,8 +170,8 @@ func TestChecksums(t *testing.T) {
 	}
 }
 
-// TestPrintedConfig compares the output of print-config of the Collector with the effective
-// values.
+// TestPrintedConfig compares the output of the Collector's command print-config with the values that
+// the exporter uses.
 func TestPrintedConfig(t *testing.T) {
 	f := func(text string, want map[string]any) {
 		t.Helper()
@@ -192,8 +192,8 @@ func TestPrintedConfig(t *testing.T) {
 	f(", stef: {num_streams: 4}", map[string]any{"sending_queue::num_consumers": 4 * consumersPerStream})
 }
 
-// TestOptimizeFor reads optimize_for, which sets defaults of other settings, together with
-// explicit settings.
+// TestOptimizeFor sets optimize_for, which changes the defaults of other settings. Explicit values of
+// these settings have precedence.
 func TestOptimizeFor(t *testing.T) {
 	read := func(stef string) StefConfig {
 		t.Helper()
@@ -217,8 +217,8 @@ func TestOptimizeFor(t *testing.T) {
 	require.Equal(t, OptimizeCPU, c.OptimizeFor)
 }
 
-// TestConfigOneLine makes mistakes that both our checks and the checks of the Collector find.
-// The error must have one line only.
+// TestConfigOneLine makes mistakes that both this exporter and the Collector detect. The error must
+// have only one line.
 func TestConfigOneLine(t *testing.T) {
 	const endpoint = "endpoint: localhost:4320\n"
 	for _, config := range []string{
@@ -238,7 +238,7 @@ func TestConfigOneLine(t *testing.T) {
 	}
 }
 
-// TestConfigJoinedKeys writes keys as error messages do, such as stef::num_streams.
+// TestConfigJoinedKeys uses keys in the notation of error messages, such as stef::num_streams.
 func TestConfigJoinedKeys(t *testing.T) {
 	c, err := load(t, "endpoint: localhost:4320\nstef::num_streams: 3\nstef::mode::logs: sorted")
 	require.NoError(t, err)
@@ -418,9 +418,9 @@ func TestConfigMistakes(t *testing.T) {
 		`add "tenant" to sending_queue::batch::partition::metadata_keys`)
 }
 
-// TestConfigStorage makes mistakes in other keys of a configuration with a valid storage: the
-// error names the mistake and does not mention the storage. The test also checks the errors of
-// invalid storages.
+// TestConfigStorage makes mistakes in other keys of a configuration with a valid storage. The error
+// names the mistake and does not mention the storage. The test also checks the errors for invalid
+// storages.
 func TestConfigStorage(t *testing.T) {
 	const storage = "endpoint: localhost:4320\nsending_queue: {storage: file_storage"
 	f := func(rest, want string) {

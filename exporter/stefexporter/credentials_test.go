@@ -28,8 +28,8 @@ import (
 	stefpdata "github.com/otelstef/stef/stef-pdata"
 )
 
-// retriedConfig returns a configuration with a queue, and with retries that begin after a short
-// pause and never end.
+// retriedConfig returns a configuration with a queue and with unlimited retries after short pauses.
+// refused is the value of retry_refused_credentials.
 func retriedConfig(addr string, protocol Protocol, refused bool) *Config {
 	c := queued(testConfig(addr))
 	c.Protocol = protocol
@@ -142,8 +142,8 @@ func TestStreamEndsForCredentials(t *testing.T) {
 	f(false)
 }
 
-// TestRefusedCredentialsOfBackend routes to a backend that refuses the credentials of requests.
-// The batch is returned to retry_on_failure after one request.
+// TestRefusedCredentialsOfBackend routes to a backend that refuses the credentials of requests. The
+// exporter sends one request. Then it returns the batch to retry_on_failure.
 func TestRefusedCredentialsOfBackend(t *testing.T) {
 	var requests atomic.Int64
 	p := listen(t, &peer{onRequest: func(context.Context, ptrace.Traces) (ptraceotlp.ExportResponse, error) {
@@ -183,8 +183,8 @@ type hostWith struct {
 
 func (h hostWith) GetExtensions() map[component.ID]component.Component { return h.extensions }
 
-// TestNoToken uses an authenticator of this Collector that has no token at first. gRPC reports
-// this as UNAUTHENTICATED, too.
+// TestNoToken uses an authenticator extension that has no token at first. gRPC reports the missing
+// token as UNAUTHENTICATED, as if the peer had refused the credentials.
 func TestNoToken(t *testing.T) {
 	for _, protocol := range []Protocol{ProtocolSTEF, ProtocolOTLP} {
 		id, own := component.MustNewID("tokens"), &tokens{}

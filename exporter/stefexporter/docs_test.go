@@ -16,8 +16,8 @@ import (
 	"go.opentelemetry.io/collector/confmap/confmaptest"
 )
 
-// options calls a function for every option that belongs to the exporter itself, with the
-// section, the key and the default of the option.
+// options calls each for every option that this exporter defines itself, with the path of its section,
+// its key and its default.
 func options(section reflect.Value, path string, each func(path, key string, value any)) {
 	for i := range section.NumField() {
 		field := section.Type().Field(i)

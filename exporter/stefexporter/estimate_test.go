@@ -22,8 +22,9 @@ import (
 	"github.com/otelstef/stef/internal/signal"
 )
 
-// TestEstimate compares the estimate of a STEF exporter with the bytes that an OTLP exporter
-// sends for the same batches with zstd. The compression of otlp_fallback must not matter.
+// A STEF exporter estimates the bytes that OTLP with zstd would need for its batches. TestEstimate
+// compares the estimate with the bytes that an OTLP exporter sends. The estimate must not depend on
+// the compression of otlp_fallback.
 func TestEstimate(t *testing.T) {
 	var list []string
 	for i := range 1000 {
@@ -58,8 +59,8 @@ func TestEstimate(t *testing.T) {
 	f(configcompression.TypeZstd)
 }
 
-// measuredRig is an estimate with a simulated clock. On this clock, the measurement of each item
-// takes a fixed time.
+// measuredRig is an estimate of OTLP bytes with a simulated clock. On this clock, the measurement of
+// each item takes a fixed time.
 type measuredRig struct {
 	*estimate[ptrace.Traces]
 	clock    time.Time
@@ -80,8 +81,8 @@ func newMeasuredRig(c *Config, cost time.Duration) *measuredRig {
 	return r
 }
 
-// TestEstimateIsRare checks how much time is spent on measurements, and that a batch that is
-// too large for OTLP is not measured.
+// TestEstimateIsRare checks that the estimate measures only a few batches, so that measurements take
+// little time. It also checks that a batch that is too large for OTLP is not measured.
 func TestEstimateIsRare(t *testing.T) {
 	c := testConfig("localhost:1")
 	r := newMeasuredRig(c, 10*time.Millisecond)
@@ -109,8 +110,8 @@ func TestEstimateIsRare(t *testing.T) {
 	require.Empty(t, r.measured)
 }
 
-// TestEstimateOfMixedBatches compares the estimate for batches of different sizes and
-// contents with the bytes of all requests.
+// TestEstimateOfMixedBatches estimates the OTLP bytes of batches of different sizes and contents, and
+// compares the estimate with the bytes of all requests.
 func TestEstimateOfMixedBatches(t *testing.T) {
 	if testing.Short() {
 		t.Skip("SKIPPED with -short: nothing in this test is concurrent, and the race detector slows it")
@@ -170,7 +171,7 @@ func TestEstimateOfMixedBatches(t *testing.T) {
 	})
 }
 
-// TestEstimateOfUnmeasuredBatches checks that batches that cannot be measured count like
+// TestEstimateOfUnmeasuredBatches: if batches of a size cannot be measured, their estimate is that of
 // batches of the nearest size.
 func TestEstimateOfUnmeasuredBatches(t *testing.T) {
 	c := testConfig("localhost:1")
@@ -192,8 +193,8 @@ func TestEstimateOfUnmeasuredBatches(t *testing.T) {
 
 func (r *measuredRig) withoutBudget() { r.budget, r.since = -time.Hour, r.clock }
 
-// TestEstimateOfABurst sends recordings as fast as possible right after the start, one batch
-// after another and many at once. The estimate is close to the bytes of all requests.
+// TestEstimateOfABurst sends recordings as fast as possible right after the start: first one batch
+// after another, then many at the same time. The estimate is close to the bytes of all requests.
 func TestEstimateOfABurst(t *testing.T) {
 	burstOf(t, signal.Metrics, fixtures.Metrics(), (&pmetric.ProtoUnmarshaler{}).UnmarshalMetrics)
 	burstOf(t, signal.Traces, fixtures.Traces(), (&ptrace.ProtoUnmarshaler{}).UnmarshalTraces)
@@ -236,7 +237,8 @@ func burstOf[B any](t *testing.T, s *signal.Descriptor[B], file []byte, read fun
 	}
 }
 
-// TestEstimateIsCounted sends a single batch: the metric has the size of its OTLP request.
+// TestEstimateIsCounted sends a single batch. The metric of the estimate is the size of its OTLP
+// request.
 func TestEstimateIsCounted(t *testing.T) {
 	p := listen(t, &peer{}, "", true, true)
 	c := testConfig(p.addr)
@@ -250,7 +252,8 @@ func TestEstimateIsCounted(t *testing.T) {
 	require.Equal(t, counted(t, y, "otlp_bytes_compressed", "")[""], got)
 }
 
-// TestNoEstimateWithoutMetrics checks that no batch is measured if no reader collects metrics.
+// TestNoEstimateWithoutMetrics checks that no batch is measured if nothing reads the metric of the
+// estimate.
 func TestNoEstimateWithoutMetrics(t *testing.T) {
 	p := listen(t, &peer{}, "", true, true)
 	x := startSignal(t, testConfig(p.addr), signal.Traces)

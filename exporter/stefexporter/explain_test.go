@@ -77,8 +77,8 @@ func TestExplain(t *testing.T) {
 	require.NotContains(t, c.explain(unimplemented).Error(), "set protocol", "it is set already")
 }
 
-// TestExplainAfter uses errors of endpoints that worked before: the hints first name causes
-// other than the configuration.
+// TestExplainAfter uses errors of endpoints that worked before. The configuration was right then, so
+// the hints name other causes first.
 func TestExplainAfter(t *testing.T) {
 	c := createDefaultConfig().(*Config)
 	c.ClientConfig.Endpoint, c.Fallback.Endpoint = "backend:4320", "backend:4317"

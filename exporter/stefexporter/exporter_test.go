@@ -53,8 +53,7 @@ func TestStartFails(t *testing.T) {
 	require.NoError(t, x.Shutdown(context.Background()))
 }
 
-// TestShutdownDrains uses a slow peer, with either protocol: everything in the
-// queue is delivered.
+// TestShutdownDrains: Shutdown delivers all batches in the queue to a slow peer, with either protocol.
 func TestShutdownDrains(t *testing.T) {
 	f := func(protocol Protocol) {
 		t.Helper()
@@ -84,8 +83,8 @@ func TestShutdownDrains(t *testing.T) {
 	f(ProtocolOTLP)
 }
 
-// TestShutdownEnds uses peers that never answer, or do not exist. Shutdown ends in
-// time, and the lost items are counted.
+// TestShutdownEnds uses peers that never answer, or do not exist. Shutdown ends at its deadline, and
+// the lost items are counted.
 func TestShutdownEnds(t *testing.T) {
 	f := func(c *Config, timeout time.Duration) {
 		t.Helper()
@@ -127,8 +126,8 @@ func TestShutdownEnds(t *testing.T) {
 	}
 }
 
-// TestShutdownSaysWhy: if a shutdown drops batches because no stream is open, the log has a line
-// for each batch, with the reason why no stream could be opened.
+// TestShutdownSaysWhy: if a shutdown drops batches because no stream is open, the log has a line for
+// each batch. The line says why no stream could be opened.
 func TestShutdownSaysWhy(t *testing.T) {
 	core, logs := observer.New(zap.WarnLevel)
 	settings := exportertest.NewNopSettings(metadata.Type)
@@ -152,8 +151,8 @@ func TestShutdownSaysWhy(t *testing.T) {
 	}
 }
 
-// TestShutdownWhileEncoding: the peer reads nothing, and a batch that is larger than a frame is
-// blocked while it is encoded.
+// TestShutdownWhileEncoding shuts down while a batch is encoded. The batch is larger than a frame, and
+// the peer reads nothing, so the encoder is blocked in a write.
 func TestShutdownWhileEncoding(t *testing.T) {
 	opened := make(chan struct{}, 1)
 	p := listen(t, &peer{onStream: func(s *stefgrpc.ServerStream) error {
@@ -179,9 +178,8 @@ func TestShutdownWhileEncoding(t *testing.T) {
 	dropped(t, x, map[string]int64{dropShutdown: 200})
 }
 
-// TestShutdownShares shuts down three signals one after another, as the Collector
-// does, with a peer that does not exist. The signals share one timeout, and each
-// signal has a part of this time.
+// TestShutdownShares shuts down three signals one after another, as the Collector does, with a peer
+// that does not exist. The signals share one timeout: each of them may use a part of it.
 func TestShutdownShares(t *testing.T) {
 	const drain = 2 * time.Second
 	c := queued(testConfig("127.0.0.1:1"))
@@ -236,8 +234,8 @@ func TestDrainTime(t *testing.T) {
 	next.leave(0)
 }
 
-// TestShutdownWithoutWaiting checks that Shutdown does not wait for answers to
-// OTLP requests, whether OTLP is configured or is the fallback.
+// TestShutdownWithoutWaiting: with otlp_fallback::wait_for_pending false, Shutdown does not wait for
+// answers to OTLP requests, whether OTLP is configured or is the fallback.
 func TestShutdownWithoutWaiting(t *testing.T) {
 	for _, protocol := range []Protocol{ProtocolOTLP, ProtocolAuto} {
 		testShutdownWithoutWaiting(t, protocol, "")
@@ -269,7 +267,8 @@ func testShutdownWithoutWaiting(t *testing.T, protocol Protocol, routing Routing
 	dropped(t, x, map[string]int64{dropShutdown: 1})
 }
 
-// TestPushEndsAtShutdown pushes directly, without a queue.
+// TestPushEndsAtShutdown: without a queue, a call that sends a batch returns when the exporter is shut
+// down.
 func TestPushEndsAtShutdown(t *testing.T) {
 	c := testConfig("127.0.0.1:1")
 	c.TimeoutConfig.Timeout = time.Hour

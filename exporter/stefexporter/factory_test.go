@@ -43,8 +43,8 @@ func TestStorageFails(t *testing.T) {
 	require.EqualError(t, start("disk on fire", "file_storage"), "disk on fire")
 }
 
-// TestHeaderNames: gRPC would refuse every stream and request that has one of these headers. So the exporter is
-// not created, and a queue on a disk keeps its batches.
+// TestHeaderNames: gRPC would refuse every stream and request with one of these headers. So creating
+// the exporter fails, and a queue on disk keeps its batches.
 func TestHeaderNames(t *testing.T) {
 	for _, name := range []string{"a b", ":path", "größe", ""} {
 		c := testConfig("localhost:4320")

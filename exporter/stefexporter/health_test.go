@@ -112,8 +112,9 @@ func TestFallbackWarning(t *testing.T) {
 	require.NotContains(t, e.ContextMap()["error"], "handed back")
 }
 
-// TestWordBeforeBatches sends nothing to a peer without STEF. With protocol auto, nothing is
-// logged, because the peer answers. With protocol stef, the log says that nothing can be sent.
+// TestWordBeforeBatches starts an exporter for a peer without STEF, and sends no batch. With protocol
+// auto, no warning is logged, because the peer answers. With protocol stef, the log says that nothing
+// can be sent.
 func TestWordBeforeBatches(t *testing.T) {
 	t.Parallel()
 	f := func(protocol Protocol) (string, *observer.ObservedLogs) {
@@ -159,8 +160,8 @@ func TestStartMistakes(t *testing.T) {
 	})
 }
 
-// TestFirstWord uses peers to which nothing can be sent. A log line reports this long before
-// the first batch times out. Its error names the endpoint and has at most four parts.
+// TestFirstWord uses peers to which nothing can be sent. A log line says this long before the first
+// batch times out. The error in the line names the endpoint and has at most four parts.
 func TestFirstWord(t *testing.T) {
 	t.Parallel()
 	require.Less(t, firstWord, createDefaultConfig().(*Config).TimeoutConfig.Timeout/4)
@@ -197,9 +198,9 @@ func TestFirstWord(t *testing.T) {
 	f(silent.Addr().String(), "No stream of traces to "+silent.Addr().String()+" is open yet. Batches wait until the peer answers.", "")
 }
 
-// TestHalfOverloaded: a peer refuses two of three OTLP requests, as if two of three servers were
-// overloaded. The exporter does not say that nothing can be sent, unless the peer has accepted
-// nothing for a while. Refused credentials are always reported.
+// TestHalfOverloaded: a peer refuses two of three OTLP requests, as if two of three servers behind it
+// were overloaded. The exporter reports that nothing can be sent only if the peer has accepted nothing
+// for a while. It always reports refused credentials.
 func TestHalfOverloaded(t *testing.T) {
 	var requests atomic.Int64
 	p := listen(t, &peer{onRequest: func(context.Context, ptrace.Traces) (r ptraceotlp.ExportResponse, err error) {

@@ -48,8 +48,7 @@ func TestIdentityNames(t *testing.T) {
 	require.Equal(t, one, two)
 }
 
-// TestIdentities checks that every tenant has its own stream, with its own
-// headers.
+// TestIdentities checks that each tenant has its own stream, with the headers of this tenant.
 func TestIdentities(t *testing.T) {
 	p := listen(t, &peer{}, "", true, false)
 	c := testConfig(p.addr)
@@ -78,7 +77,7 @@ func TestIdentities(t *testing.T) {
 	require.Len(t, p.bySTEF, 7)
 }
 
-// TestIdentitiesByOTLP checks that every request contains the headers.
+// TestIdentitiesByOTLP checks that each OTLP request contains the headers of its tenant.
 func TestIdentitiesByOTLP(t *testing.T) {
 	var tenants []string
 	p := listen(t, &peer{onRequest: func(ctx context.Context, _ ptrace.Traces) (ptraceotlp.ExportResponse, error) {
@@ -96,8 +95,8 @@ func TestIdentitiesByOTLP(t *testing.T) {
 }
 
 // TestIdentityIsNoHeader uses metadata that gRPC cannot send as a header. With either protocol,
-// batches with such metadata are dropped immediately, and no route is opened. If these batches
-// waited for a stream, they would occupy the consumers of the queue.
+// batches with such metadata are dropped immediately, and no stream is opened for them. Otherwise
+// they would wait for a stream and occupy the consumers of the queue.
 func TestIdentityIsNoHeader(t *testing.T) {
 	for _, protocol := range []Protocol{ProtocolAuto, ProtocolSTEF, ProtocolOTLP} {
 		p := listen(t, &peer{}, "", true, true)

@@ -68,8 +68,8 @@ func TestOTLPRetryResourceExhausted(t *testing.T) {
 	require.False(t, consumererror.IsPermanent(x.send("a")))
 }
 
-// TestOTLPPartialSuccess uses peers that accept only a part of a request, or only send a
-// warning.
+// TestOTLPPartialSuccess uses peers that answer with partial_success: some reject a part of the items,
+// others reject nothing and send a warning.
 func TestOTLPPartialSuccess(t *testing.T) {
 	f := func(rejected int64, message string, wantDropped int64) {
 		t.Helper()
@@ -104,8 +104,8 @@ func TestOTLPPartialSuccess(t *testing.T) {
 	f(-5, "less than none", 0)
 }
 
-// TestOTLPTooLarge sends a batch that exceeds the limit before compression, but
-// not after compression.
+// TestOTLPTooLarge sends a batch that exceeds MaxRequestSizeMiB before compression, but not after
+// compression. The batch is dropped without a request.
 func TestOTLPTooLarge(t *testing.T) {
 	p := listen(t, &peer{}, "", false, true)
 	c := otlpConfig(p.addr)
@@ -174,9 +174,9 @@ func TestOTLPConcurrency(t *testing.T) {
 	require.Equal(t, 4*bound, byOTLP)
 }
 
-// TestOTLPCompression sends with every supported compression. gRPC removes the
-// header with the encoding, so the test checks the sizes with a statistics
-// handler.
+// TestOTLPCompression sends with every supported compression. A handler cannot see the compression,
+// because gRPC removes the header with its name. So the test compares the sizes that a statistics
+// handler of gRPC gets.
 func TestOTLPCompression(t *testing.T) {
 	for _, compression := range []configcompression.Type{"gzip", "zstd", "snappy", "none", ""} {
 		sizes := &inPayload{}
@@ -191,8 +191,8 @@ func TestOTLPCompression(t *testing.T) {
 	}
 }
 
-// TestOTLPBytes sends without compression, so that both metrics of the bytes of requests are
-// equal. Attempts without a connection write nothing, so neither metric counts them.
+// TestOTLPBytes sends without compression, so the metrics of the compressed and the uncompressed bytes
+// of requests are equal. Attempts without a connection write nothing, so neither metric counts them.
 func TestOTLPBytes(t *testing.T) {
 	c := otlpConfig("127.0.0.1:1")
 	c.Fallback.Compression = compressionNone

@@ -19,8 +19,9 @@ import (
 	"github.com/otelstef/stef/internal/signal"
 )
 
-// A batch that is larger than the whole queue is refused with a permanent error, and counted. With a
-// storage, the Collector's queue would wait forever for space. A batch as large as the queue is delivered.
+// A batch that is larger than the whole queue is refused with a permanent error, and counted.
+// Otherwise, with a storage, the Collector's queue would wait forever for space. A batch as large as
+// the queue is delivered.
 func TestBatchLargerThanQueue(t *testing.T) {
 	names := make([]string, 101)
 	for i := range names {

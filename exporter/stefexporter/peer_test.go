@@ -41,10 +41,12 @@ type peer struct {
 	server *grpc.Server
 	stef   *stefgrpc.Server
 	root   *schema.Struct // root of the streams; nil means the root of spans
-	// advertise is the schema to announce to clients, nil is the whole schema.
+	// advertise is the schema to announce to clients. If it is nil, the peer announces the whole
+	// schema.
 	advertise schema.WireSchema
 
-	// These functions return the answers. If they are nil, the peer accepts everything.
+	// onRequest answers OTLP requests, and onStream handles streams. If a function is nil, the peer
+	// accepts everything.
 	onRequest func(context.Context, ptrace.Traces) (ptraceotlp.ExportResponse, error)
 	onStream  func(*stefgrpc.ServerStream) error
 
@@ -54,9 +56,9 @@ type peer struct {
 	bySTEF  []string
 }
 
-// listen starts a peer that supports STEF, OTLP or both. An empty addr means any
-// address. A test that stops its peer and starts another there uses freeport.Address: in between,
-// a connection of another test could use any other port.
+// listen starts a peer that supports STEF, OTLP or both. If addr is empty, the peer uses any free
+// port. A test that stops its peer and starts another peer at the same address needs an addr from
+// freeport.Address. While no peer listens, a connection of another test could use any other port.
 func listen(t *testing.T, p *peer, addr string, withSTEF, withOTLP bool, options ...grpc.ServerOption) *peer {
 	t.Helper()
 	if addr == "" {
@@ -191,8 +193,8 @@ func spans(list ...string) ptrace.Traces {
 	return td
 }
 
-// testConfig returns a configuration without queue and retries, so that tests see the result
-// of push.
+// testConfig returns a configuration without queue and retries, so that the call that sends a batch
+// returns the result of the batch.
 func testConfig(addr string) *Config {
 	c := createDefaultConfig().(*Config)
 	c.ClientConfig.Endpoint = addr
@@ -255,8 +257,8 @@ func start(t *testing.T, c *Config) *rig {
 	return r
 }
 
-// checkSendFailed checks what the alert StefExporterGivesUp assumes: if send_failed counts items
-// that must not be sent again, items_dropped has counted them, too.
+// checkSendFailed checks the assumption of the alert StefExporterGivesUp: items that fail permanently
+// and count in send_failed also count in items_dropped.
 func (r *rig) checkSendFailed(t *testing.T) {
 	t.Helper()
 	m, err := r.telemetry.GetMetric("otelcol_exporter_send_failed_spans")

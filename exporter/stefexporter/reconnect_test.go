@@ -47,10 +47,10 @@ func startPaused(t *testing.T, c *Config, p pauses) *stefExporter[ptrace.Traces]
 	return x
 }
 
-// TestReconnect stops a peer until the exporter has tried to connect ten times with the
-// shortened pauses of the connection. With the default pauses of gRPC, ten attempts take minutes.
-// The second pause between attempts to open a stream is longer than the test, so only the new
-// connection can cause the exporter to open a stream.
+// TestReconnect stops a peer until the exporter has tried to connect ten times. Its pauses between
+// connection attempts are shorter than the default of gRPC, with which ten attempts take minutes. The
+// second pause between attempts to open a stream is longer than the test. So only the new connection
+// can cause the exporter to open a stream.
 func TestReconnect(t *testing.T) {
 	t.Parallel()
 	p := defaultPauses()
@@ -85,8 +85,8 @@ func tenTries(t *testing.T, addr string) {
 	require.NoError(t, l.Close())
 }
 
-// TestPeerThatWorked stops a peer: neither the status nor the errors of batches say that the
-// configuration is wrong.
+// TestPeerThatWorked stops a peer that has worked before. Neither the status nor the errors of batches
+// say that the configuration is wrong.
 func TestPeerThatWorked(t *testing.T) {
 	p := listen(t, &peer{}, freeport.Address(t), true, false)
 	c := testConfig(p.addr)
@@ -105,13 +105,13 @@ func TestPeerThatWorked(t *testing.T) {
 	require.ErrorContains(t, x.host.last().Err(), want)
 }
 
-// TestReadyConnectionsThatBreak uses a peer that closes its connections when a stream is
-// opened. The exporter tries to open a stream at most once a second.
+// TestReadyConnectionsThatBreak uses a peer that closes a connection when the exporter opens a stream.
+// The exporter tries to open a stream at most once a second.
 func TestReadyConnectionsThatBreak(t *testing.T) {
 	t.Parallel()
 	p := defaultPauses()
-	// The exporter may miss a connection that is ready only for an instant. Then the next
-	// attempt follows after this pause.
+	// The exporter may miss a connection that is ready only for a very short time. Then it tries
+	// again after this pause.
 	p.stream.Initial, p.stream.Max = 5*time.Second, 5*time.Second
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)

@@ -26,8 +26,9 @@ import (
 	"github.com/otelstef/stef/internal/signal"
 )
 
-// TestRefusedIdentityIsNoOutage checks that backends that refuse one tenant stay up for another
-// tenant. The streams of the other tenant may have ended because they were idle.
+// TestRefusedIdentityIsNoOutage: if backends refuse the streams of one tenant, they do not count as
+// down, because they accept another tenant. This also holds if the streams of the other tenant have
+// ended because they were idle.
 func TestRefusedIdentityIsNoOutage(t *testing.T) {
 	auth := grpc.StreamInterceptor(func(srv any, s grpc.ServerStream, _ *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
 		if md, _ := grpcmetadata.FromIncomingContext(s.Context()); len(md.Get("tenant")) == 1 && md.Get("tenant")[0] == "bad" {
@@ -100,8 +101,9 @@ func TestFirstIdentityRefused(t *testing.T) {
 	require.Equal(t, []int{1, 1}, []int{first, second})
 }
 
-// requireBusy sends until the error says that the peer refused the stream. On a busy machine, a batch
-// can time out before the first attempt to open a stream has ended.
+// requireBusy sends batches until an error says that the peer refused the stream. Several batches may
+// be necessary: on a busy machine, a batch can time out before the first attempt to open a stream has
+// ended.
 func requireBusy(t *testing.T, send func() error) {
 	t.Helper()
 	require.Eventually(t, func() bool {
@@ -112,8 +114,8 @@ func requireBusy(t *testing.T, send func() error) {
 	}, time.Minute, time.Millisecond)
 }
 
-// TestBusyIdentityIsNoOutage: a backend that has no room for the streams of one identity stays up
-// for identities whose streams are open.
+// TestBusyIdentityIsNoOutage: if a backend refuses the streams of one identity because it has too many,
+// it does not count as down while streams of other identities are open.
 func TestBusyIdentityIsNoOutage(t *testing.T) {
 	busy := grpc.StreamInterceptor(func(srv any, s grpc.ServerStream, _ *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
 		if md, _ := grpcmetadata.FromIncomingContext(s.Context()); len(md.Get("tenant")) == 1 && md.Get("tenant")[0] == "late" {
@@ -144,8 +146,8 @@ func TestBusyIdentityIsNoOutage(t *testing.T) {
 	require.Empty(t, counted(t, x, "backend_rerouted_items", "endpoint"))
 }
 
-// TestBusyIdentitiesOfOneBackend: while the streams of one identity are open, the exporter reports
-// no problem if the peer has no room for the streams of other identities.
+// TestBusyIdentitiesOfOneBackend: if the peer refuses the streams of some identities because it has too
+// many, the exporter reports no problem while the streams of another identity are open.
 func TestBusyIdentitiesOfOneBackend(t *testing.T) {
 	busy := grpc.StreamInterceptor(func(srv any, s grpc.ServerStream, _ *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
 		if md, _ := grpcmetadata.FromIncomingContext(s.Context()); md.Get("tenant")[0] != "good" {
@@ -208,8 +210,8 @@ func TestRefusedIdentityByOTLP(t *testing.T) {
 	require.Equal(t, componentstatus.StatusOK, host.events[0].Status())
 }
 
-// TestRefusedByOTLPSinceLong: the peer accepted requests of one identity long ago, for example with
-// an old token. If it refuses all requests now, the exporter reports a problem.
+// TestRefusedByOTLPSinceLong: the peer accepted OTLP requests of one identity only long ago, for example
+// with an old token. If it now refuses all requests, the exporter reports a problem.
 func TestRefusedByOTLPSinceLong(t *testing.T) {
 	one := listen(t, &peer{onRequest: func(ctx context.Context, _ ptrace.Traces) (r ptraceotlp.ExportResponse, err error) {
 		if md, _ := grpcmetadata.FromIncomingContext(ctx); md.Get("token")[0] != "old" {
@@ -243,8 +245,9 @@ func TestRefusedByOTLPSinceLong(t *testing.T) {
 	require.Equal(t, componentstatus.StatusRecoverableError, host.last().Status())
 }
 
-// TestRefusedSinceLong: an identity whose streams were accepted long ago, for example with an old token, does
-// not hide that the peer refuses all streams now. Its streams have ended, or are open and idle.
+// TestRefusedSinceLong: the peer accepted the streams of one identity only long ago, for example with an
+// old token. They have ended, or are open and idle. If the peer now refuses all streams, the exporter
+// reports a problem.
 func TestRefusedSinceLong(t *testing.T) {
 	auth := grpc.StreamInterceptor(func(srv any, s grpc.ServerStream, _ *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
 		if md, _ := grpcmetadata.FromIncomingContext(s.Context()); md.Get("token")[0] != "old" {

@@ -24,7 +24,7 @@ import (
 	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
 )
 
-// gateway is a peer that refuses streams with code while code is not OK.
+// gateway is a peer. While the field code is not OK, it refuses streams with this code.
 type gateway struct {
 	*peer
 	code     atomic.Uint32
@@ -58,7 +58,8 @@ func refusedConfig(addr string, protocol Protocol) *Config {
 	return c
 }
 
-// outlast waits until the peer has refused n attempts and the last refusal has expired.
+// outlast waits until the peer has refused n attempts to open a stream, and the last refusal is older
+// than refusalGrace.
 func outlast(t *testing.T, g *gateway, n int64) {
 	t.Helper()
 	require.Eventually(t, func() bool { return g.attempts.Load() >= n }, time.Minute, 10*time.Millisecond)
@@ -114,9 +115,9 @@ func TestFreshRefusal(t *testing.T) {
 	require.Equal(t, sent, counted(t, x, "items_dropped", "reason")[dropPermanent])
 }
 
-// TestStreamsRefusedAtOnce uses a peer that ends each stream for a permanent reason before it
-// reads data. Every batch is dropped and counted. After the peer has begun to accept streams, a
-// new batch is delivered.
+// TestStreamsRefusedAtOnce uses a peer that ends each stream with a permanent error before it reads
+// data. Every batch is dropped and counted. After the peer has begun to accept streams, a new batch
+// is delivered.
 func TestStreamsRefusedAtOnce(t *testing.T) {
 	t.Parallel()
 	var accepts atomic.Bool
@@ -174,8 +175,8 @@ func onlyRoute(t *testing.T, x *stefExporter[ptrace.Traces]) *route[ptrace.Trace
 	return all[0]
 }
 
-// TestRestartIsNoRefusal stops a peer that refuses streams. A batch that arrives afterwards is
-// not dropped.
+// TestRestartIsNoRefusal stops a peer that refuses streams. A later batch is not dropped: the peer may
+// accept streams after it is started again.
 func TestRestartIsNoRefusal(t *testing.T) {
 	t.Parallel()
 	old := startGateway(t, codes.Unauthenticated, freeport.Address(t))
@@ -200,8 +201,8 @@ func TestRestartIsNoRefusal(t *testing.T) {
 	require.False(t, consumererror.IsPermanent(err), "%v", err)
 }
 
-// TestRefusedForEver uses a peer that refuses all streams. The queue drains, there are few
-// attempts, and a shutdown does not wait.
+// TestRefusedForEver uses a peer that refuses all streams. The batches in the queue are dropped, the
+// exporter rarely tries to open a stream, and a shutdown does not wait.
 func TestRefusedForEver(t *testing.T) {
 	t.Parallel()
 	g := startGateway(t, codes.Unimplemented, "")
@@ -233,8 +234,8 @@ func TestRefusedForEver(t *testing.T) {
 		counted(t, x, "items_dropped", "reason")[dropShutdown])
 }
 
-// TestRefusalPause checks the pauses between attempts, also with a peer that closes the
-// connection with each refusal.
+// TestRefusalPause checks the pauses between attempts to open a stream. They are the same if the peer
+// closes the connection with each refusal.
 func TestRefusalPause(t *testing.T) {
 	c := createDefaultConfig().(*Config)
 	require.Equal(t, 5*time.Second, c.refusalPause())

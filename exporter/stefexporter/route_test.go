@@ -110,8 +110,8 @@ func TestFallbackEndsWithConnection(t *testing.T) {
 	}
 }
 
-// TestOldRefusalIsNoEvidence: a peer has no STEF at first, then has STEF, and then does not
-// answer the next stream. The error of a batch does not contain the old answer.
+// TestOldRefusalIsNoEvidence: a peer has no STEF at first, then has STEF, and then does not answer the
+// next stream. The error of a batch does not contain the old answer "no STEF here".
 func TestOldRefusalIsNoEvidence(t *testing.T) {
 	const without, with, silent = 0, 1, 2
 	var mode atomic.Int32
@@ -155,7 +155,8 @@ func TestFallsBackPerSignal(t *testing.T) {
 	require.Equal(t, map[string]int64{"": 1}, counted(t, x, "downgrades", ""))
 }
 
-// TestNoEvidence checks failures that do not show whether the peer has STEF.
+// TestNoEvidence checks failures that do not prove that the peer has no STEF. The exporter does not
+// fall back to OTLP because of them.
 func TestNoEvidence(t *testing.T) {
 	t.Parallel()
 	f := func(name string, p *peer, options ...grpc.ServerOption) {
@@ -193,7 +194,7 @@ func TestNoEvidence(t *testing.T) {
 	}})
 }
 
-// TestOnlySTEF checks that protocol stef does not fall back.
+// TestOnlySTEF checks that with protocol stef the exporter does not fall back to OTLP.
 func TestOnlySTEF(t *testing.T) {
 	p := listen(t, &peer{}, "", false, true)
 	c := testConfig(p.addr)
@@ -207,8 +208,8 @@ func TestOnlySTEF(t *testing.T) {
 	dropped(t, x, map[string]int64{dropPermanent: 2})
 }
 
-// TestSTEFOnlyAfterFallback replaces the peer by a peer that supports only STEF. No batch may
-// fail permanently, because STEF can deliver all batches.
+// TestSTEFOnlyAfterFallback: after the fallback to OTLP, another peer replaces the peer. The new peer
+// supports only STEF. No batch may fail permanently, because STEF can deliver it.
 func TestSTEFOnlyAfterFallback(t *testing.T) {
 	old := listen(t, &peer{}, freeport.Address(t), false, true)
 	c := testConfig(old.addr)
@@ -226,8 +227,8 @@ func TestSTEFOnlyAfterFallback(t *testing.T) {
 	require.NotZero(t, bySTEF)
 }
 
-// TestSTEFIsBackAlready: if a stream opens while OTLP refuses a batch, the batch is sent by STEF
-// without waiting for another attempt.
+// TestSTEFIsBackAlready: if the peer has refused a batch over OTLP and a stream is already open, the
+// exporter sends the batch on this stream, without another attempt to open one.
 func TestSTEFIsBackAlready(t *testing.T) {
 	p := listen(t, &peer{}, "", true, false)
 	c := testConfig(p.addr)
@@ -241,8 +242,9 @@ func TestSTEFIsBackAlready(t *testing.T) {
 	require.NoError(t, ctx.Err())
 }
 
-// TestLastResortIsUnsure: a batch that OTLP refuses is dropped only after the peer has answered
-// that it has no STEF. Without this answer, for example after a lost connection, it is not dropped.
+// TestLastResortIsUnsure: if the peer does not implement OTLP either, the exporter tries STEF once more.
+// It drops the batch only if the peer answers this attempt that it has no STEF. Without this answer,
+// for example after a lost connection, it does not drop the batch.
 func TestLastResortIsUnsure(t *testing.T) {
 	p := listen(t, &peer{}, "", false, true)
 	c := testConfig(p.addr)

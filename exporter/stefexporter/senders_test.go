@@ -23,8 +23,8 @@ import (
 	"github.com/otelstef/stef/exporter/stefexporter/internal/metadata"
 )
 
-// fullQueue returns settings and a configuration. The queue has space for one item, and no peer
-// accepts the item.
+// fullQueue returns the settings and the configuration of an exporter. Its queue has space for one
+// item, and there is no peer. So the queue stays full.
 func fullQueue(t *testing.T, change func(*exporterhelper.QueueBatchConfig)) (exporter.Settings, *Config, *observer.ObservedLogs) {
 	config := createDefaultConfig().(*Config)
 	config.ClientConfig.Endpoint = "localhost:1"
@@ -48,8 +48,8 @@ func stalls(logs *observer.ObservedLogs) int {
 	return logs.FilterMessageSnippet("a sender that set no deadline waits").Len()
 }
 
-// TestSendersWithoutDeadline: if a sender without a deadline waits for room in a full queue, this
-// is logged once. The call returns when the sender cancels its context.
+// TestSendersWithoutDeadline: if a call without a deadline waits for space in a full queue, the
+// exporter logs this once. The call returns when its context is cancelled.
 func TestSendersWithoutDeadline(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []string{"traces", "metrics", "logs"} {
@@ -75,7 +75,8 @@ func TestSendersWithoutDeadline(t *testing.T) {
 	}
 }
 
-// TestSendersDoNotWait: senders that do not wait for space are not watched.
+// TestSendersDoNotWait: if the queue does not block, calls do not wait for space, so the exporter does
+// not watch them.
 func TestSendersDoNotWait(t *testing.T) {
 	settings, config, logs := fullQueue(t, func(q *exporterhelper.QueueBatchConfig) { q.BlockOnOverflow = false })
 	consume, stop := consumerOf(t, "logs", settings, config)

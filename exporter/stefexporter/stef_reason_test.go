@@ -11,8 +11,8 @@ import (
 	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
 )
 
-// TestReasonOf: a lost stream counts as busy if its error is retryable and has RetryInfo.
-// Any other lost stream counts as lost.
+// TestReasonOf checks the reason in the metrics for a stream that the peer ended: "busy" if its error
+// is retryable and has RetryInfo, otherwise "lost".
 func TestReasonOf(t *testing.T) {
 	f := func(want string, reason stefgrpc.CloseReason, err *stefgrpc.Error) {
 		t.Helper()

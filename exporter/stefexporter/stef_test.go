@@ -66,9 +66,8 @@ func TestSTEFRejected(t *testing.T) {
 	require.Empty(t, counted(t, x, "failed_attempts", "code"))
 }
 
-// TestSTEFLateRejection uses a peer that acknowledges records and rejects them
-// afterwards. The batch was already counted as delivered, so a separate metric
-// counts the loss.
+// TestSTEFLateRejection uses a peer that acknowledges records and rejects them afterwards. Their batch
+// has already counted as delivered, so a separate metric counts the rejected records.
 func TestSTEFLateRejection(t *testing.T) {
 	acked := make(chan struct{})
 	p := &peer{onStream: func(s *stefgrpc.ServerStream) error {
@@ -146,8 +145,8 @@ func TestSTEFPanic(t *testing.T) {
 	require.Equal(t, []string{"a", "b"}, p.bySTEF)
 }
 
-// TestSTEFEnds uses a peer that ends streams while batches wait for acknowledgements: each
-// send fails immediately with the status of the peer.
+// TestSTEFEnds uses a peer that ends streams while batches wait for acknowledgements. Each batch fails
+// immediately with the status of the peer.
 func TestSTEFEnds(t *testing.T) {
 	f := func(end error, permanent bool, text string) {
 		t.Helper()
@@ -175,7 +174,8 @@ func TestSTEFEnds(t *testing.T) {
 }
 
 // TestSTEFUnimplementedRecord uses a peer that has STEF, but ends the stream with UNIMPLEMENTED
-// because of a record. Without OTLP, only the items that the peer had not answered are dropped.
+// because of a record. The exporter must not conclude that the peer has no STEF. It drops only the
+// items that the peer has not acknowledged.
 func TestSTEFUnimplementedRecord(t *testing.T) {
 	p := &peer{onStream: func(s *stefgrpc.ServerStream) error {
 		r, err := otelstef.NewSpansReader(s, s.ReaderOptions()...)
@@ -238,7 +238,8 @@ func TestSTEFCrash(t *testing.T) {
 	require.Equal(t, len(errs)-failed+1, bySTEF)
 }
 
-// TestSTEFSharesFrames sends 50 small batches at the same time: they share a few frames.
+// TestSTEFSharesFrames sends 50 small batches at the same time. The exporter puts them into a few
+// frames.
 func TestSTEFSharesFrames(t *testing.T) {
 	p := listen(t, &peer{}, "", true, false)
 	c := testConfig(p.addr)
@@ -261,8 +262,8 @@ func TestSTEFSharesFrames(t *testing.T) {
 	require.Equal(t, 51, bySTEF)
 }
 
-// TestSTEFWaitsForNobody checks that a frame is sent as soon as all consumers of the queue
-// wait for it, long before the flush interval ends.
+// TestSTEFWaitsForNobody checks that a frame is sent as soon as it has a batch of each consumer of the
+// queue, long before the flush interval ends: no further batch can arrive.
 func TestSTEFWaitsForNobody(t *testing.T) {
 	p := listen(t, &peer{}, "", true, false)
 	c := testConfig(p.addr)
@@ -341,9 +342,10 @@ func TestSTEFHealth(t *testing.T) {
 	require.NoError(t, x.send("b"))
 }
 
-// incompatibleRoot returns a root of spans whose schema is neither older nor newer than ours.
+// incompatibleRoot returns a root of spans whose schema is neither older nor newer than the schema of
+// the exporter.
 func incompatibleRoot() *schema.Struct {
-	// The root has fewer fields than our root, but Envelope has more fields than our Envelope.
+	// Compared with the schema of the exporter, the root has fewer fields, but Envelope has more.
 	number := func(name string) *schema.Field {
 		return &schema.Field{Name: name, Type: schema.Type{Kind: schema.KindUint64}}
 	}
@@ -373,7 +375,8 @@ func TestSTEFIncompatible(t *testing.T) {
 	require.Equal(t, componentstatus.StatusOK, x.host.last().Status())
 }
 
-// TestSTEFOlderSchema uses a peer with the published schema, which lacks fields.
+// TestSTEFOlderSchema uses a peer with the published schema, which lacks some fields of the exporter's
+// schema.
 func TestSTEFOlderSchema(t *testing.T) {
 	p := listen(t, &peer{advertise: otelstef.SpansBaseSchema()}, "", true, false)
 	x := start(t, testConfig(p.addr))
@@ -396,8 +399,8 @@ func TestNoStreamCode(t *testing.T) {
 	require.Equal(t, map[string]int64{"UNAVAILABLE": 1}, counted(t, x, "failed_attempts", "code"))
 }
 
-// TestSTEFEndsWithinBatch uses a peer that answers a part of a batch and then ends the stream
-// with a permanent error. The error drops only the items that the peer had not answered.
+// TestSTEFEndsWithinBatch uses a peer that acknowledges a part of a batch and then ends the stream with
+// a permanent error. The exporter drops only the items without an answer.
 func TestSTEFEndsWithinBatch(t *testing.T) {
 	p := &peer{}
 	p.onStream = func(s *stefgrpc.ServerStream) error {

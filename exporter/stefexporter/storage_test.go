@@ -96,9 +96,9 @@ func startOn(t *testing.T, c *Config, host component.Host, logger *zap.Logger) *
 	return x
 }
 
-// TestShutdownKeepsStorage checks that each item that the shutdown did not deliver is either in
-// the storage or counted as dropped. Without retries, the Collector's queue deletes the batches
-// that are being sent.
+// TestShutdownKeepsStorage checks that each item that a shutdown does not deliver is either in the
+// storage or counted as dropped. Without retries, the Collector's queue deletes the batches from the
+// storage that are being sent at the shutdown.
 func TestShutdownKeepsStorage(t *testing.T) {
 	const items, sending = 20, 4
 	f := func(retries bool, lost map[string]int64) {
@@ -140,8 +140,8 @@ func TestShutdownKeepsStorage(t *testing.T) {
 	f(false, map[string]int64{dropShutdown: sending})
 }
 
-// TestShutdownBetweenRetries shuts down an exporter while batches wait for a retry. The Collector
-// does not send these batches again; the test checks the metrics that count them.
+// TestShutdownBetweenRetries shuts down an exporter while batches wait for a retry. exporterhelper of
+// the Collector does not send these batches again. The test checks the metrics that count them.
 func TestShutdownBetweenRetries(t *testing.T) {
 	core, logs := observer.New(zap.InfoLevel)
 	c := queued(otlpConfig("127.0.0.1:1"))

@@ -29,7 +29,7 @@ func sum(m metricdata.Metrics) int64 {
 	return total
 }
 
-// counted returns the sums of a counter by the value of one attribute. It omits sums of 0.
+// counted returns the sums of a counter for each value of one attribute. It omits sums of 0.
 func counted(t *testing.T, x *rig, name, attribute string) map[string]int64 {
 	t.Helper()
 	got := map[string]int64{}
@@ -116,8 +116,8 @@ func TestAttributesAreDocumented(t *testing.T) {
 	require.Greater(t, n, 12)
 }
 
-// TestAlertsSeeTheFirstEvent starts an exporter and checks that all counters of alerts have
-// series with the value 0.
+// TestAlertsSeeTheFirstEvent starts an exporter and checks that all counters of alerts have series
+// with the value 0. Without them, an alert would not see the first increase.
 func TestAlertsSeeTheFirstEvent(t *testing.T) {
 	for _, protocol := range []Protocol{ProtocolAuto, ProtocolSTEF, ProtocolOTLP} {
 		c := testConfig("localhost:1")

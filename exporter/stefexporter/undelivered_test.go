@@ -21,8 +21,8 @@ import (
 	"github.com/otelstef/stef/exporter/stefexporter/internal/metadata"
 )
 
-// TestNothingDelivered uses a gateway whose backend is down: streams open, and end as soon
-// as they have a batch.
+// TestNothingDelivered uses a gateway whose backend is down. The gateway accepts each stream, and ends
+// it as soon as it receives a batch.
 func TestNothingDelivered(t *testing.T) {
 	t.Parallel()
 	p := &peer{}
@@ -72,8 +72,8 @@ func TestNothingDelivered(t *testing.T) {
 	require.Len(t, messages(), 3)
 }
 
-// TestOneStreamLost checks that the loss of one stream does not count as an outage, however
-// many batches the stream had.
+// TestOneStreamLost checks that the loss of a single stream does not count as an outage, even if many
+// batches of the stream fail.
 func TestOneStreamLost(t *testing.T) {
 	core, logs := observer.New(zap.InfoLevel)
 	h := newHealth(testConfig("gw:4320"), "traces", componenttest.NewNopHost(), zap.New(core))

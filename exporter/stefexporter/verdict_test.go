@@ -88,7 +88,7 @@ func TestJudgeStream(t *testing.T) {
 		t.Helper()
 		require.Equal(t, retry, judgeStream(err, alsoRetried{}).retry)
 	}
-	// A status with which the peer ended the stream is judged like the answer to a request.
+	// If the peer ends a stream with a status, the status is judged like the answer to a request.
 	f(status.Error(codes.Unavailable, ""), true)
 	f(status.Error(codes.InvalidArgument, ""), false)
 	f(status.Error(codes.Internal, "it broke"), false)
