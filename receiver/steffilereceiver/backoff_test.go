@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The wait between attempts grows up to max_interval. If max_interval is 0, the wait does not
-// grow, as in exporters of the Collector.
+// The pause between attempts to deliver a batch grows up to max_interval. If max_interval is 0, the
+// pause does not grow, as in exporters of the Collector.
 func TestMaxInterval(t *testing.T) {
 	for highest, want := range map[time.Duration]time.Duration{0: time.Second, 30 * time.Second: 30 * time.Second} {
 		b := backOff{config: createDefaultConfig().(*Config).RetryConfig}

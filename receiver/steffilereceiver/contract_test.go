@@ -39,9 +39,8 @@ func (g *generator[T]) Start() {
 	g.w = newWriter(g.t, g.sig, rotate.Options{Dir: g.dir, MaxBytes: 8 << 10})
 }
 
-// Stop removes the files that the receiver had not deleted when the receiver ended. The next
-// scenario starts a receiver without storage before it calls Start of the generator. That
-// receiver would deliver these files again.
+// Stop removes the files that the receiver has not deleted before its shutdown. Otherwise the
+// receiver of the next scenario would deliver them again: it has no storage.
 func (g *generator[T]) Stop() {
 	require.NoError(g.t, g.w.Close())
 	for _, name := range names(g.t, g.dir) {
@@ -53,7 +52,8 @@ func (g *generator[T]) Generate() []receivertest.UniqueIDAttrVal {
 	id := receivertest.UniqueIDAttrVal(fmt.Sprint(g.ids.Add(1)))
 	require.NoError(g.t, g.w.put(g.one(id)))
 	if g.put.Add(1)%generateCount == 0 {
-		// The contract waits five seconds for the receiver. A busy machine may need more.
+		// CheckConsumeContract waits only five seconds for the receiver. On a busy machine the
+		// receiver may need more, so wait here.
 		require.NoError(g.t, g.w.Close())
 		requireFiles(g.t, g.dir, 0)
 	}

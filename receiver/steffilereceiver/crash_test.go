@@ -44,8 +44,8 @@ func TestWriteUntilKilled(t *testing.T) {
 	time.Sleep(time.Hour)
 }
 
-// TestKilledWriters kills writers at random times while their files are followed. Every flushed
-// record is delivered once, and only written records are delivered.
+// TestKilledWriters kills writing processes at random times while a receiver follows their files.
+// Every flushed record is delivered once, and only written records are delivered.
 func TestKilledWriters(t *testing.T) {
 	kills := 100
 	if testing.Short() {
@@ -95,9 +95,9 @@ func TestKilledWriters(t *testing.T) {
 	t.Logf("%d kills: %d records were delivered once, %d files were whole, %d cut", kills, total, r.finished(complete), r.finished(cut))
 }
 
-// A crash leaves a file with an incomplete frame, zeros or other bytes at its end. The receiver
-// delivers the records before this end. The next writer removes an incomplete frame and zeros,
-// and keeps other bytes. In each case, the receiver delivers nothing again.
+// After a crash, a file can end with an incomplete frame, zeros or other bytes. The receiver delivers
+// the records before these bytes. The next writer removes an incomplete frame and zeros, and keeps
+// other bytes. In each case, the receiver delivers no record again.
 func TestTornTail(t *testing.T) {
 	whole := growing(t, filepath.Join(t.TempDir(), "whole")).encode(numbered(1, 2))
 	const garbage = "\xffgarbage"

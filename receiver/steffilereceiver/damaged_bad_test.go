@@ -18,8 +18,8 @@ import (
 	stefpdata "github.com/otelstef/stef/stef-pdata"
 )
 
-// A frame has a record that OTLP cannot express, and is damaged after this record. Then the
-// file is handled as damaged. It is not deleted like a complete file.
+// If a frame has a record that OTLP cannot express, and is damaged after this record, the file counts
+// as damaged. It must not be deleted like a complete file.
 func TestDamagedAfterBadRecord(t *testing.T) {
 	dir := t.TempDir()
 	to := &collected{t: t}
@@ -33,8 +33,8 @@ func TestDamagedAfterBadRecord(t *testing.T) {
 	require.Zero(t, repeated)
 }
 
-// A record that is too large damages a file, even if an earlier record of its frame cannot be
-// expressed in OTLP. The large record does not count as delivered.
+// If a record is too large, the file counts as damaged, even if OTLP cannot express an earlier record
+// of the same frame. The large record does not count as delivered.
 func TestTooLargeAfterBadRecord(t *testing.T) {
 	dir := t.TempDir()
 	var buf bytes.Buffer

@@ -51,7 +51,8 @@ func TestDamagedOnce(t *testing.T) {
 			to.requireOnce(20)
 			r.stop()
 
-			// Another damaged file of the same name does not replace the first file.
+			// If another damaged file has the same name, it does not replace the first one when it is
+			// renamed.
 			damagedFile(t, filepath.Join(dir, files[1]), 20)
 			r = start(t, config(), to, store)
 			want = append(want, files[1]+".1"+damagedSuffix)
@@ -80,7 +81,7 @@ func TestDamagedIncluded(t *testing.T) {
 	to.requireOnce(0)
 }
 
-// damagedFile makes a file with ten valid records and a damaged frame after them.
+// damagedFile creates a file with ten valid records and a damaged frame after them.
 func damagedFile(t *testing.T, path string, n uint64) {
 	t.Helper()
 	written := filepath.Join(t.TempDir(), "written")
@@ -108,7 +109,7 @@ func requireNames(t *testing.T, dir string, want []string) {
 }
 
 // With on_finished move, files that are not STEF are not moved or changed, even if assume_signal is
-// set. A file with a name of stef-go/rotate is moved as damaged.
+// set. If such a file has a name as package stef-go/rotate creates it, it is moved as damaged.
 func TestMoveForeign(t *testing.T) {
 	for _, assumed := range []string{"", "logs"} {
 		moveForeign(t, assumed)
@@ -150,7 +151,7 @@ func moveForeign(t *testing.T, assumed string) {
 	requireFiles(t, dir, len(foreign)+1)
 }
 
-// Files that receivers move to the same name at the same time do not replace each other.
+// If several receivers move files to the same name at the same time, no file replaces another.
 func TestMoveAtTheSameTime(t *testing.T) {
 	for range 50 {
 		dir := t.TempDir()
@@ -172,8 +173,8 @@ func TestMoveAtTheSameTime(t *testing.T) {
 	}
 }
 
-// A process that is killed between the two steps of a move leaves a file with two names. The next
-// move removes the old name.
+// A move gives a file its new name and then removes the old name. If the process is killed between
+// these steps, the file has both names. The next move removes the old name.
 func TestMoveAgain(t *testing.T) {
 	dir := t.TempDir()
 	from, to := filepath.Join(dir, "a.stef"), filepath.Join(dir, "b.stef")
@@ -183,9 +184,9 @@ func TestMoveAgain(t *testing.T) {
 	require.Equal(t, []string{"b.stef"}, names(t, dir))
 }
 
-// If move_to is the folder of the files under another path, the receiver does not start. If both
-// paths become the same folder later, the files stay where they are. An earlier version removed
-// them.
+// If move_to is another path of the folder that has the files, the receiver does not start. If the two
+// paths become the same folder later, for example by a link, the files stay in it. An earlier version
+// removed them.
 func TestMoveToTheSameFolder(t *testing.T) {
 	dir, link := t.TempDir(), filepath.Join(t.TempDir(), "link")
 	w := newWriter(t, signal.Logs, rotate.Options{Dir: dir, MaxBytes: 1})

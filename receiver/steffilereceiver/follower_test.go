@@ -89,7 +89,7 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// A file that was renamed while no receiver ran is recognised under its new name.
+// If a file is renamed while no receiver runs, the next receiver recognises it under its new name.
 func TestRenamedBetweenRestarts(t *testing.T) {
 	dir := t.TempDir()
 	to, store := &collected{t: t}, &memory{}
@@ -111,9 +111,8 @@ func TestRenamedBetweenRestarts(t *testing.T) {
 	r.stop()
 }
 
-// The receiver waits for the rest of an incomplete frame in an active file. If a finished
-// file ends within a frame, the frames before it are delivered, and the file is reported and
-// finished.
+// The receiver waits for the rest of an incomplete frame if the file is still active. If a finished
+// file ends within a frame, the receiver delivers the frames before it and reports the file.
 func TestHalfFrames(t *testing.T) {
 	dir := t.TempDir()
 	to := &collected{t: t}
@@ -159,7 +158,7 @@ func requireFiles(t *testing.T, dir string, n int) {
 	}, time.Minute, time.Millisecond)
 }
 
-// The file of a killed process counts as finished after settle_time.
+// The active file of a killed process counts as finished when it has not changed for settle_time.
 func TestLeftover(t *testing.T) {
 	dir := t.TempDir()
 	to := &collected{t: t}
@@ -170,7 +169,7 @@ func TestLeftover(t *testing.T) {
 	r := start(t, testConfig(dir, func(c *Config) { c.OnFinished, c.MoveTo = Move, filepath.Join(dir, "done") }), to, nil)
 	to.requireOnce(20)
 	r.requireFinished(complete, 1)
-	// The file is counted before it is moved.
+	// The file is counted before it is moved, so wait for the move.
 	requireFiles(t, filepath.Join(dir, "done"), 1)
 	require.Equal(t, []string{rotate.Name{Prefix: "x", Signal: "logs", PID: 1, Sequence: 1}.String()}, names(t, filepath.Join(dir, "done")))
 	require.NoError(t, living.put(numbered(21, 30)))
@@ -180,8 +179,8 @@ func TestLeftover(t *testing.T) {
 	requireFiles(t, filepath.Join(dir, "done"), 2)
 }
 
-// While the receiver finishes the file of a killed process, the process starts again and renames
-// the file. No record is delivered again, and the renamed file is deleted or moved.
+// While the receiver finishes the active file of a killed process, the process starts again and
+// renames this file. No record is delivered again, and the renamed file is deleted or moved.
 func TestLeftoverIsRenamedWhileItIsFinished(t *testing.T) {
 	for _, on := range []OnFinished{Delete, Move} {
 		dir := t.TempDir()
@@ -208,7 +207,7 @@ func TestLeftoverIsRenamedWhileItIsFinished(t *testing.T) {
 	}
 }
 
-// The records before the damage of a file are delivered, and the file is not deleted.
+// If a file is damaged, the records before the damage are delivered, and the file is not deleted.
 func TestDamaged(t *testing.T) {
 	dir := t.TempDir()
 	to := &collected{t: t}
@@ -224,7 +223,7 @@ func TestDamaged(t *testing.T) {
 	r := start(t, testConfig(dir, func(c *Config) { c.OnFinished = Delete }), to, nil)
 	r.requireFinished(damaged, 1)
 	to.requireOnce(10)
-	// The file is counted before it is renamed.
+	// The file is counted before it is renamed, so wait for the new name.
 	require.Eventually(t, func() bool {
 		return slices.Equal(names(t, dir), []string{filepath.Base(path) + damagedSuffix})
 	}, time.Minute, time.Millisecond)
@@ -285,8 +284,8 @@ func TestFolderRemovedAndBack(t *testing.T) {
 	to.requireOnce(30)
 }
 
-// Batches that are refused temporarily are retried, even if the consumer changed the batch.
-// Permanent refusals are counted.
+// If the pipeline refuses a batch temporarily, the receiver retries it with its original content, even
+// if the pipeline has changed the batch. If it refuses a batch permanently, the items are counted.
 func TestRefusals(t *testing.T) {
 	for _, mutates := range []bool{false, true} {
 		dir := t.TempDir()
@@ -340,7 +339,7 @@ func TestPartOfABatchIsRetried(t *testing.T) {
 	to.requireOnce(10)
 }
 
-// Only the part of a batch that is refused permanently counts as rejected.
+// If the pipeline refuses only a part of a batch permanently, only this part counts as rejected.
 func TestPartOfABatchIsRejected(t *testing.T) {
 	dir := t.TempDir()
 	to := &collected{t: t}
@@ -355,15 +354,16 @@ func TestPartOfABatchIsRejected(t *testing.T) {
 	require.EqualValues(t, 6, r.sum("otelcol_receiver_steffile_records_rejected", "reason", "pipeline"))
 }
 
-// several is the error of a fan-out to several consumers, like the errors of package multierr.
+// several is an error that wraps the errors of several consumers, like the errors of package multierr.
+// A fan-out returns such an error.
 type several []error
 
 func (s several) Error() string   { return fmt.Sprint([]error(s)) }
 func (s several) Errors() []error { return s }
 func (s several) Unwrap() []error { return s }
 
-// If several consumers of a fan-out refuse a batch, the whole batch is sent again until no
-// consumer refuses it temporarily.
+// If several consumers of a fan-out refuse a batch, and one of them only temporarily, the whole batch is
+// sent again. This is repeated until no consumer refuses it temporarily.
 func TestSeveralConsumersRefuse(t *testing.T) {
 	no, full := consumererror.NewPermanent(errors.New("no")), errors.New("full")
 	for name, refusals := range map[string]error{
@@ -470,7 +470,7 @@ func TestShutdownWithStuckPipeline(t *testing.T) {
 	<-r.part.(*follower[plog.Logs]).done
 }
 
-// If the pipeline panics, or an error that it returns, only one batch is lost.
+// If the pipeline panics, or a method of an error that it returns panics, only one batch is lost.
 func TestPanic(t *testing.T) {
 	for name, bad := range map[string]func() error{
 		"pipeline": func() error { panic("pipeline") },
@@ -531,9 +531,9 @@ func TestSignals(t *testing.T) {
 	require.NoError(t, part.Shutdown(context.Background()))
 }
 
-// The headers of a file whose signal is unknown are decoded once. When each pass decoded them, 200
-// such files took 14 % of a processor for each signal. If other content replaces the file, it is
-// read.
+// If the signal of a file is unknown, its headers are decoded once, not in each pass over the folder. In
+// an earlier version each pass decoded them: 200 such files took 14 % of a processor for each signal.
+// If other content replaces the file, it is read.
 func TestUnknownSignalIsDecodedOnce(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "unknown.stef")
@@ -553,7 +553,7 @@ func TestUnknownSignalIsDecodedOnce(t *testing.T) {
 	to.requireOnce(100)
 }
 
-// More files are written than may be open at the same time.
+// All records are delivered even if more files are written than the receiver may open at the same time.
 func TestMaxOpenFiles(t *testing.T) {
 	dir := t.TempDir()
 	to := &collected{t: t}
@@ -617,8 +617,8 @@ func TestMoveFails(t *testing.T) {
 	require.EqualValues(t, 1, r.finished(complete))
 }
 
-// A file with a frame above the limit counts as damaged. The records before this frame
-// are delivered.
+// A file with a frame over the size limit counts as damaged. The records before this frame are
+// delivered.
 func TestFileLimits(t *testing.T) {
 	dir := t.TempDir()
 	to := &collected{t: t}

@@ -22,8 +22,8 @@ import (
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
-// FuzzFile follows a file that is written in two parts. The receiver never fails, and delivers no
-// more records than a decoder reads from the whole file.
+// FuzzFile follows a file with arbitrary bytes that is written in two parts. The receiver never fails,
+// and delivers no more records than a reader finds in the whole file.
 func FuzzFile(f *testing.F) {
 	for _, options := range [][]stef.WriterOption{nil, {stef.WithCompression(stef.Zstd)}, {otelstef.CompactLogs()}} {
 		g := growing(f, filepath.Join(f.TempDir(), "x"), options...)
@@ -67,7 +67,7 @@ func FuzzFile(f *testing.F) {
 	})
 }
 
-// readable returns the number of records that a reader finds.
+// readable returns the number of records that a reader finds in a file with the content b.
 func readable(b []byte, limits stef.Limits) (n int) {
 	dec, err := signal.Logs.NewDecoder(bytes.NewReader(b), nil, stef.WithLimits(limits))
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	stef "github.com/otelstef/stef/stef-go"
 )
 
-// growingFile is a file of logs whose bytes the test writes.
+// growingFile is a file of logs to which the test appends frames or any bytes.
 type growingFile struct {
 	t       testing.TB
 	file    *os.File

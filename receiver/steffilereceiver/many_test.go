@@ -18,7 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// manyFiles creates files of one record each, which finish immediately.
+// manyFiles creates n files with one record each. Their names say that they are finished.
 func manyFiles(t *testing.T, n int) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -29,8 +29,9 @@ func manyFiles(t *testing.T, n int) (dir string) {
 	return dir
 }
 
-// TestManyFiles counts the bytes that a folder of many kept files writes to the storage. Each finished file
-// wrote the places of all finished files: 131 MB for 1,000 files, and 2.1 GB for 4,000.
+// TestManyFiles counts the bytes that the receiver writes to the storage for a folder of many kept
+// files. An earlier version stored the positions of all finished files again after each file: 131 MB
+// for 1,000 files, and 2.1 GB for 4,000.
 func TestManyFiles(t *testing.T) {
 	const files = 1000
 	dir, store, to := manyFiles(t, files), &memory{}, &collected{t: t}
@@ -59,8 +60,8 @@ func TestManyFiles(t *testing.T) {
 	require.Equal(t, before, store.writes, "nothing has changed")
 }
 
-// TestKilledBetweenManyFiles starts the receiver with the positions that an earlier receiver had stored when it
-// delivered a batch. Only this batch may be delivered again.
+// TestKilledBetweenManyFiles simulates a crash: it starts the receiver with the positions that were
+// stored when an earlier receiver delivered a batch. Only this batch may be delivered again.
 func TestKilledBetweenManyFiles(t *testing.T) {
 	const files = 150
 	dir := manyFiles(t, files)
@@ -97,7 +98,8 @@ func finishedIn(p *places) (n int) {
 	return n
 }
 
-// TestGroups changes places at random, and compares those that were saved with those that are loaded.
+// A place is the stored position of a file. TestGroups changes places at random and saves them, loads
+// them again, and compares.
 func TestGroups(t *testing.T) {
 	store := &client{&memory{}, ""}
 	p, n := places{client: store}, 0
@@ -144,7 +146,7 @@ func TestGroups(t *testing.T) {
 	require.Greater(t, len(p.groups), 3)
 }
 
-// requireIndexed checks that the index of the places has each place once.
+// requireIndexed checks that the index by the beginnings of files has each place exactly once.
 func requireIndexed(t *testing.T, p *places) {
 	t.Helper()
 	n, samples := 0, map[int]int{}
@@ -161,8 +163,8 @@ func requireIndexed(t *testing.T, p *places) {
 	require.True(t, maps.Equal(samples, p.samples))
 }
 
-// TestManyPlaces: the time to find the place of a new file does not grow with the number of known files. Each new
-// file was compared with all places.
+// TestManyPlaces: the time to look up the place of a new file does not grow with the number of known
+// files. An earlier version compared each new file with all places.
 func TestManyPlaces(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.stef")
 	require.NoError(t, os.WriteFile(path, compactFile(t, [2]uint64{1, 10}), 0o600))
@@ -188,8 +190,8 @@ func TestManyPlaces(t *testing.T) {
 	require.Less(t, open(100_000), 20*few)
 }
 
-// TestForgottenPlaceIsRenamed renames a place that was removed: an open file disappeared from the folder,
-// and came back a day later under another name. The place is saved again.
+// TestForgottenPlaceIsRenamed: an open file disappears from the folder, so its place is removed after a
+// day. Later the file appears under another name. Then its place is saved again.
 func TestForgottenPlaceIsRenamed(t *testing.T) {
 	store := &client{&memory{data: map[string][]byte{}}, ""}
 	p := places{client: store, of: map[string]*place{}}

@@ -41,8 +41,8 @@ func message(t testing.TB, batches ...plog.Logs) []byte {
 
 func framed(b []byte) []byte { return append(binary.BigEndian.AppendUint32(nil, uint32(len(b))), b...) }
 
-// messageFile returns n messages of 3 records each; the last message has two frames. until
-// maps the end of each message to the number of its last record.
+// messageFile returns a file of n messages with 3 records each. The last message has two frames. until
+// has the number of the last record of each message. The key is the offset at which the message ends.
 func messageFile(t testing.TB, n int) (file []byte, until map[int]uint64) {
 	until = map[int]uint64{0: 0}
 	for i := range uint64(n) {
@@ -86,8 +86,8 @@ func TestMessagesCut(t *testing.T) {
 	}
 }
 
-// lookAt returns a follower without a goroutine: the test calls its methods. The follower counts
-// the delivered numbers in seen.
+// lookAt returns a follower of a folder without a goroutine: the test calls its methods. The follower
+// counts in seen how often each number was delivered.
 func lookAt(t testing.TB, dir string, seen map[uint64]int, changes ...func(*Config)) *follower[plog.Logs] {
 	t.Helper()
 	settings := receivertest.NewNopSettings(metadata.Type)
@@ -106,9 +106,8 @@ func lookAt(t testing.TB, dir string, seen map[uint64]int, changes ...func(*Conf
 	return f
 }
 
-// TestMessagesRotate: a writer renames its file and begins a new file under the old name, as
-// the file exporter does. Meanwhile the receiver runs, stops and starts. Each record is
-// delivered once.
+// TestMessagesRotate: a writer renames its file and begins a new file under the old name, as the file
+// exporter does, sometimes while the receiver is stopped. Each record is delivered once.
 func TestMessagesRotate(t *testing.T) {
 	for _, backup := range []string{"logs-%d.stef", "logs.stef-%d.stef"} { // sorted before and after the active name
 		dir, store := t.TempDir(), &memory{}
@@ -142,8 +141,8 @@ func TestMessagesRotate(t *testing.T) {
 	}
 }
 
-// TestMessagesEnds checks the outcome that is counted for a file of messages, for complete files
-// and for files with different defects.
+// TestMessagesEnds checks which outcome the metric counts for files of messages: for complete files and
+// for files with several defects.
 func TestMessagesEnds(t *testing.T) {
 	good := message(t, numbered(1, 4))
 	var traces bytes.Buffer
@@ -204,9 +203,8 @@ func TestKeepsWhatIsNotSTEF(t *testing.T) {
 	}
 }
 
-// TestMessagesDictionaries: a file with messages that need a shared dictionary stays in the
-// folder until the receiver has the dictionary. The warning is logged once, and the error is
-// counted once.
+// TestMessagesDictionaries: if the messages of a file need a shared zstd dictionary that the receiver
+// does not have, the file stays in the folder. The receiver logs one warning, and counts one error.
 func TestMessagesDictionaries(t *testing.T) {
 	content := []byte("customer order of customer order of")
 	dict, err := stef.NewZstdDict(content)
@@ -237,7 +235,7 @@ func TestMessagesDictionaries(t *testing.T) {
 	r.requireFinished(complete, 1)
 	requireFiles(t, dir, 1)
 	r.stop()
-	// While the file does not change, passes do not decode it again.
+	// While the file does not change, passes over the folder do not decode it again.
 	require.True(t, r.part.(*follower[plog.Logs]).other[path].undecodable)
 
 	r = start(t, with(shared), to, store)

@@ -19,8 +19,8 @@ import (
 	"github.com/otelstef/stef/receiver/steffilereceiver/internal/metadata"
 )
 
-// A file that was closed because too many files are open is not read again before it grows, is
-// overwritten, or has not changed for settle_time.
+// If too many files are open, the receiver closes some. It does not read a closed file again before the
+// file grows, is overwritten, or has not changed for settle_time.
 func TestClosedFilesAreNotReadAgain(t *testing.T) {
 	const files, most = 5, 2
 	dir, to := t.TempDir(), &collected{t: t}
@@ -60,7 +60,7 @@ func TestClosedFilesAreNotReadAgain(t *testing.T) {
 	require.Empty(t, f.open)
 }
 
-// A file whose modification time is in the future is finished after settle_time.
+// A file whose modification time is in the future counts as finished after settle_time, too.
 func TestModifiedInTheFuture(t *testing.T) {
 	dir, to := t.TempDir(), &collected{t: t}
 	path := filepath.Join(dir, "x.stef")

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Patterns that name a folder in different ways match the same files: exclude applies to the files
-// of include, and no file is followed twice.
+// Patterns can name the same folder by different paths, such as "./" and ".//". They match the same
+// files: exclude applies to the files of include, and no file is followed twice.
 func TestPatternsOfOneFolder(t *testing.T) {
 	t.Chdir(t.TempDir())
 	growing(t, "a.stef").put(numbered(1, 10))

@@ -56,9 +56,9 @@ func (c *collected) requireSeen(first, last uint64, n int) {
 	}
 }
 
-// A new file is delivered completely, even if it begins like a file that was delivered before.
-// The earlier file was removed before or after the receiver finished it. The new file has the
-// same name or another name.
+// A new file is delivered completely, even if it begins like a file that was delivered before. The test
+// removes the earlier file before or after the receiver has finished it, and gives the new file the
+// same name or another one.
 func TestAnotherFileWithTheSameBeginning(t *testing.T) {
 	before := [][2]uint64{{1, 100}, {101, 200}}
 	for name, content := range map[string][][2]uint64{
@@ -110,8 +110,8 @@ func TestAnotherFileWithTheSameBeginning(t *testing.T) {
 	}
 }
 
-// A file is not deleted before all of its records were delivered, even if it begins like a
-// removed file that the receiver had not finished.
+// A file is not deleted before all of its records are delivered, even if it begins like an earlier file
+// that was removed before the receiver had finished it.
 func TestDeletesOnlyWhatWasDelivered(t *testing.T) {
 	dir := t.TempDir()
 	to := &collected{t: t}
@@ -170,7 +170,8 @@ func TestKeptFileReplacedBySameSize(t *testing.T) {
 	}
 }
 
-// The comparison of files includes the frame in which the delivery stopped.
+// If the delivery of a file stopped within a frame, the receiver compares this whole frame to find out
+// whether the file is still the same.
 func TestAnotherFrameInProgress(t *testing.T) {
 	dir := t.TempDir()
 	to, store := &collected{t: t}, &memory{}
@@ -219,7 +220,8 @@ func TestHiddenFilesAreIgnored(t *testing.T) {
 	to.requireOnce(10)
 }
 
-// Positions that an earlier version stored have no checksum of the delivered bytes.
+// Positions that an earlier version of the receiver stored have no checksum of the delivered bytes. They
+// are still used.
 func TestPositionsWithoutDigest(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "a.stef")
@@ -243,9 +245,9 @@ func TestPositionsWithoutDigest(t *testing.T) {
 		require.Equal(t, one.same, same)
 	}
 
-	// The stored position belongs to another file that begins with the same bytes. It says that 300
-	// records were delivered, but this file contains only 200. So the receiver reads this file from
-	// its beginning.
+	// The stored position says that 300 records were delivered, but the file contains only 200. So the
+	// position belongs to another file that begins with the same bytes, and the receiver reads this
+	// file from its beginning.
 	to, store := &collected{t: t}, &memory{}
 	r := start(t, testConfig(dir, func(c *Config) { c.SettleTime = time.Hour }), to, store)
 	to.requireSeen(1, 200, 1)
@@ -287,8 +289,8 @@ func TestLockedFileIsNotFinished(t *testing.T) {
 	requireFiles(t, dir, 0)
 }
 
-// A file that ends with a frame without records is not damaged, however often the receiver looks
-// for more data.
+// If a file ends with a frame without records, it is not damaged, however often the receiver tries to
+// read more data.
 func TestFrameWithoutRecords(t *testing.T) {
 	dir := t.TempDir()
 	to := &collected{t: t}
@@ -306,7 +308,8 @@ func TestFrameWithoutRecords(t *testing.T) {
 	require.Zero(t, r.finished(damaged))
 }
 
-// A shutdown while the receiver reads a replaced file to its end closes the file.
+// When another file replaces an open file, the receiver reads the old file to its end. A shutdown during
+// this time closes the old file.
 func TestShutdownClosesReplacedFile(t *testing.T) {
 	dir := t.TempDir()
 	name := filepath.Join(dir, "x.stef")
@@ -330,8 +333,8 @@ func TestShutdownClosesReplacedFile(t *testing.T) {
 	require.Zero(t, r.sum("otelcol_receiver_steffile_files_open"))
 }
 
-// A program renames its files in a chain. The receiver recognises each file, and does not count it
-// as removed.
+// A program renames its files in a chain, such as x.1 to x.2 and then x to x.1. The receiver recognises
+// each file, and does not count it as removed.
 func TestRenamedInAChain(t *testing.T) {
 	for _, settle := range []time.Duration{50 * time.Millisecond, time.Hour} {
 		dir := t.TempDir()
@@ -396,8 +399,8 @@ func TestOverwrittenWhileTheBatchWaits(t *testing.T) {
 }
 
 // If a file is overwritten in place while the pipeline refuses its first batch, the new content is
-// delivered. An earlier version stored the checksums of the new content, so the file counted as
-// damaged.
+// delivered. An earlier version stored the checksums of the new content as those of the old content, so
+// the file counted as damaged.
 func TestOverwrittenWhileTheFirstBatchWaits(t *testing.T) {
 	dir := t.TempDir()
 	var full atomic.Bool
@@ -420,10 +423,9 @@ func TestOverwrittenWhileTheFirstBatchWaits(t *testing.T) {
 	to.requireSeen(1, 100, 1)
 }
 
-// If a file is overwritten in place after it was read, the new content is delivered. This is also
-// true if the new content has the same size, or if it has bytes like the beginning of a frame where
-// the old content ended. In an earlier version, the file counted as complete or cut, and was
-// deleted.
+// If a file is overwritten in place after it was read, the new content is delivered. This also holds if
+// the new content has the same size, or if a frame seems to begin where the old content ended. In an
+// earlier version, the file counted as complete or truncated, and was deleted.
 func TestOverwrittenBeforeItIsFinished(t *testing.T) {
 	for _, same := range []bool{false, true} {
 		dir := t.TempDir()
@@ -458,9 +460,9 @@ func TestOverwrittenBeforeItIsFinished(t *testing.T) {
 	}
 }
 
-// The place of a file is compared with the content of the file only if the file has changed since
+// The receiver compares the content of a file with a stored position only if the file has changed since
 // it was opened. Without this rule, 200 copies of a file of 900 KB took 28 s, because each copy was
-// compared with all others.
+// compared with the positions of all others.
 func TestCopiesAreNotReadAgain(t *testing.T) {
 	dir := t.TempDir()
 	content := compactFile(t, [2]uint64{1, 100})

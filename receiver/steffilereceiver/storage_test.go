@@ -20,8 +20,8 @@ import (
 	"github.com/otelstef/stef/receiver/steffilereceiver/internal/metadata"
 )
 
-// A storage that fails for several passes is logged once, and again only if it fails after it
-// has worked.
+// If the storage fails in several passes over the folder, the receiver logs this once. It logs it again
+// only if the storage has worked in between.
 func TestFailingStorageIsLoggedOnce(t *testing.T) {
 	dir := t.TempDir()
 	core, logs := observer.New(zap.WarnLevel)
@@ -65,8 +65,8 @@ func TestFailingStorageIsLoggedOnce(t *testing.T) {
 	set(nil)
 }
 
-// A file that the receiver has seen growing is not finished before settle_time. Its modification
-// time may be long ago, for example because the clock of the machine stepped forward.
+// A file does not count as finished before settle_time has passed since the receiver saw it grow. This
+// holds even if its modification time is long ago, as after the clock has stepped forward.
 func TestClockStepsForward(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "x.stef")
@@ -88,8 +88,8 @@ func TestClockStepsForward(t *testing.T) {
 	require.Zero(t, r.finished(complete))
 }
 
-// The position of a missing file is kept for a day, even if there are more than maxPlaces
-// files. At most maxPlaces positions of missing files are kept.
+// The receiver keeps the position of a missing file for a day, even if it has more than maxPlaces
+// positions. It keeps at most maxPlaces positions of missing files.
 func TestForget(t *testing.T) {
 	p, listed, now := places{of: map[string]*place{}}, map[string]bool{}, time.Now()
 	for i := range maxPlaces + 10 {

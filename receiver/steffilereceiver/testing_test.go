@@ -160,7 +160,7 @@ func each(ld plog.Logs, f func(n uint64, body string)) {
 	}
 }
 
-// testConfig follows a folder quickly.
+// testConfig returns a configuration that follows a folder with short pauses.
 func testConfig(dir string, changes ...func(*Config)) *Config {
 	c := createDefaultConfig().(*Config)
 	c.Include = []string{filepath.Join(dir, "*.stef*")}
@@ -222,7 +222,7 @@ func (r *rig) idle() {
 
 func (f *follower[T]) count() uint64 { return f.passes.Load() }
 
-// sum returns the sum of the points of a metric that have these attributes.
+// sum returns the sum of a metric over all points with the given attributes.
 func (r *rig) sum(name string, attributes ...string) (total int64) {
 	r.t.Helper()
 	m, err := r.telemetry.GetMetric(name)
@@ -248,7 +248,7 @@ next:
 	return total
 }
 
-// finished returns the number of files with an outcome.
+// finished returns the number of finished files that the metric counts with an outcome.
 func (r *rig) finished(outcome string) int64 {
 	return r.sum("otelcol_receiver_steffile_files_finished", "outcome", outcome)
 }
@@ -273,7 +273,7 @@ func (h testHost) GetExtensions() map[component.ID]component.Component {
 	return map[component.ID]component.Component{component.NewID(typ0): h.store}
 }
 
-// memory is a storage extension that lasts as long as the test.
+// memory is a storage extension that keeps its data in memory.
 type memory struct {
 	component.StartFunc
 	component.ShutdownFunc

@@ -26,8 +26,8 @@ import (
 	"github.com/otelstef/stef/stef-go/rotate"
 )
 
-// The receivers of three signals warn once about a file that is not STEF, and about a
-// pattern that matches no file.
+// If one component receives three signals, it warns only once about a file that is not STEF, and once
+// about a pattern that matches no file.
 func TestWarnsOnceForAllSignals(t *testing.T) {
 	dir := t.TempDir()
 	folder := filepath.Join(dir, "folder")
@@ -89,7 +89,8 @@ func TestWarnsOnceForAllSignals(t *testing.T) {
 	require.Len(t, logs.All(), 7)
 }
 
-// There is one warning about a signal without a pipeline, and none about the other signals.
+// If a folder has files of a signal without a pipeline, there is one warning about this signal, and none
+// about the other signals.
 func TestWarnsOfSignalWithoutPipeline(t *testing.T) {
 	dir := t.TempDir()
 	for _, number := range []uint64{1, 2} {
@@ -138,8 +139,8 @@ func TestWarnsOfSignalWithoutPipeline(t *testing.T) {
 	f(0, traces, logs)
 }
 
-// A file that is not STEF is counted as an error once, not in each pass, and again if the
-// file changes.
+// A file that is not STEF counts as one error, not as one error in each pass over the folder. If the
+// file changes, it counts again.
 func TestCountsFilesThatAreNotSTEFOnce(t *testing.T) {
 	dir := t.TempDir()
 	text, json := filepath.Join(dir, "text.stef"), filepath.Join(dir, "json.stef")

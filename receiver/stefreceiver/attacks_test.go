@@ -19,9 +19,9 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// attacks are hostile streams that the type recipe cannot describe. Most streams have records that
-// OTLP cannot express, so clients are not charged for the telemetry in these records. Each record
-// is a reference to earlier content or equal to the previous record, so it needs at most a byte.
+// attacks are hostile streams that the type recipe cannot describe. In most of them OTLP cannot express
+// the records, so clients are not charged for their telemetry. Each record refers to earlier content
+// or equals the previous record, so it takes at most one byte.
 var attacks = []struct {
 	name, root string
 	records    int // large, so that the cost to open the stream is negligible
@@ -105,7 +105,7 @@ func hostileOptions(more ...stef.WriterOption) []stef.WriterOption {
 	return append(more, stef.WithCompression(stef.Zstd), stef.WithDictBytes(1<<30), stef.WithFrameBytes(31<<20))
 }
 
-// longIDs writes log records with trace ids of about 1 MiB. ids is the number of different ids.
+// longIDs writes log records whose trace ids have about 1 MiB each. ids is the number of different ids.
 func longIDs(t testing.TB, out *chunkList, records, ids int, form ...stef.WriterOption) {
 	w, err := otelstef.NewLogsWriter(out, hostileOptions(form...)...)
 	require.NoError(t, err)

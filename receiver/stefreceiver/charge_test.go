@@ -1,7 +1,7 @@
 // Copyright The Otel/STEF Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The benchmark measures CPU time with a system call that Linux has.
+// The benchmark measures CPU time with a system call of Linux.
 //go:build linux && !race
 
 package stefreceiver
@@ -29,7 +29,7 @@ import (
 // The benchmarks print the name of their data first.
 var _ = benchdata.Name("synthetic: streams that are made for the test")
 
-// uncounted is a reader that reports that it holds no memory.
+// uncounted is a reader that reports 0 bytes of memory, however much it holds.
 type uncounted struct{ signal.Reader }
 
 func (u uncounted) Stats() stef.ReaderStats {
@@ -38,8 +38,8 @@ func (u uncounted) Stats() stef.ReaderStats {
 	return stats
 }
 
-// uncharge makes the receiver charge nothing for memory that streams of a signal hold.
-// Streams that are already open do not change.
+// uncharge makes the receiver charge nothing for the memory that new streams of a signal hold. Open
+// streams do not change.
 func uncharge[T any](t testing.TB, r *rig) {
 	p, ok := r.shared.handlers[0].(*pipe[T])
 	require.True(t, ok)
@@ -55,10 +55,10 @@ func uncharge[T any](t testing.TB, r *rig) {
 	p.Descriptor = &without
 }
 
-// BenchmarkHeldCharge sends the recordings to three receivers in turn. One receiver does not
-// charge clients for the memory that their streams hold. The benchmark reports the items per
-// CPU second of client and receiver, and the change that the charge causes. For comparison,
-// it reports the difference between the other two receivers, which both charge.
+// A receiver charges clients for the memory that their streams hold. BenchmarkHeldCharge measures the
+// cost of this charge. It sends the recordings to three receivers in turn: two charge, one does not. It
+// reports the items per CPU second of client and receiver together, and, in %, how much the charge
+// changes this rate. For comparison, %-noise is the difference between the two receivers that charge.
 func BenchmarkHeldCharge(b *testing.B) {
 	b.Run("traces", func(b *testing.B) {
 		benchmarkHeldCharge(b, signal.Traces, sinks{traces: consumertest.NewNop()})

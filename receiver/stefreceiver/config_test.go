@@ -99,7 +99,7 @@ func TestConfigOfContrib(t *testing.T) {
 	require.True(t, c.ServerConfig.Auth.HasValue())
 }
 
-// The printed configuration shows whether OTLP is served, and can be read again.
+// The configuration that print-config shows says whether OTLP is served, and can be read again.
 func TestConfigOTLP(t *testing.T) {
 	f := func(yaml map[string]any, want bool) {
 		t.Helper()

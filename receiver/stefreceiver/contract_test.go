@@ -107,8 +107,8 @@ func testStreamContract[T any](t *testing.T, signal pipeline.Signal, k kind[T]) 
 	})
 }
 
-// reason returns why a stream ended. This text is more specific than the error of
-// a call.
+// reason waits for the end of the stream after a call has failed with err. It returns the error of the
+// stream, which says more than err.
 func (s *sender[T]) reason(err error) error {
 	if err == nil {
 		return nil

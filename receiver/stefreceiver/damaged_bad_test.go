@@ -19,8 +19,8 @@ import (
 	stefpdata "github.com/otelstef/stef/stef-pdata"
 )
 
-// If a frame has an error after a record that OTLP cannot express, the stream ends at once. The
-// receiver does not wait for more data, because the client waits for an answer.
+// If a frame is damaged after a record that OTLP cannot express, the stream ends immediately. The
+// receiver must not wait for more data first, because the client waits for an answer.
 func TestErrorAfterBadRecord(t *testing.T) {
 	for name, frame := range map[string]struct {
 		chunks chunkList

@@ -40,8 +40,9 @@ func textOf(n int) pmetric.Metrics {
 	return md
 }
 
-// TestCompressedRequests checks that requests of each compression arrive unchanged. Some are larger
-// than smallRequest after decompression, so they need a large place.
+// TestCompressedRequests checks that requests of each compression arrive unchanged. Requests are
+// decompressed in a limited number of places. Some requests are larger than smallRequest after
+// decompression, so they need a place for large requests.
 func TestCompressedRequests(t *testing.T) {
 	large := 40 * mib
 	if testing.Short() {
@@ -60,7 +61,7 @@ func TestCompressedRequests(t *testing.T) {
 	}
 }
 
-// A call names a compression. The client may still send a message of this call uncompressed.
+// If a call names a compression, the client may still send a message of this call uncompressed.
 func TestUncompressedRequestOfCompressedCall(t *testing.T) {
 	to, _, metrics, _ := everything()
 	r := startRig(t, testConfig(), to)
@@ -125,10 +126,10 @@ func sendCompressed(t testing.TB, r *rig, name string, message []byte, connectio
 	return answered
 }
 
-// TestCompressedRequestsTogether: requests are small on the wire and large after decompression. The
-// number of places and the admission limit bound their memory, however many requests there are. The
-// race detector needs much more time and memory and runs with -short, so the requests are smaller
-// with -short.
+// TestCompressedRequestsTogether sends many requests that are small on the wire and large after
+// decompression. Their memory is bounded, because few requests are decompressed at the same time and
+// admission has a limit. With -short, the requests are smaller: the race detector runs with -short,
+// and needs much more time and memory.
 func TestCompressedRequestsTogether(t *testing.T) {
 	full, some := 57*mib, 6*mib
 	if testing.Short() {
@@ -256,9 +257,9 @@ func TestCompressedRequestGivesUp(t *testing.T) {
 	r.requireIdle()
 }
 
-// TestCancelledRequestIsCharged: if a client cancels a request, its credit pays for the part that
-// was already decompressed. After a cancelled request that expands only 12 times, the client still
-// has more credit than before: the bytes on the wire add more credit than the decompression costs.
+// TestCancelledRequestIsCharged: if a client cancels a request, it is charged for the part that was
+// already decompressed. A cancelled request that expands only 12 times still increases the credit of
+// the client: its bytes on the wire add more credit than the decompression costs.
 func TestCancelledRequestIsCharged(t *testing.T) {
 	to, _, _, _ := everything()
 	r := startRig(t, testConfig(), to)
@@ -292,8 +293,8 @@ func (e *endingContext) Err() error {
 	return nil
 }
 
-// Small requests do not wait for large requests. The metric decompression_waiting counts a waiting
-// request until its client cancels it.
+// Small requests do not wait while large requests wait to be decompressed. The metric
+// decompression_waiting counts a waiting request until it is decompressed or its client cancels it.
 func TestPlacesToDecompress(t *testing.T) {
 	to, _, metrics, _ := everything()
 	r := startRig(t, testConfig(), to)
@@ -350,7 +351,8 @@ func TestCompressedRequestUnderPressure(t *testing.T) {
 	r.requireIdle()
 }
 
-// TestJoin joins the parts of requests. For an expensive request, the buffer comes from bodies.
+// TestJoin joins the parts of requests into one buffer. For an expensive request, it uses a buffer of the
+// pool bodies.
 func TestJoin(t *testing.T) {
 	pool := mem.DefaultBufferPool()
 	contended := new(atomic.Int64)

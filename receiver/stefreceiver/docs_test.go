@@ -14,9 +14,9 @@ import (
 	"go.opentelemetry.io/collector/confmap/confmaptest"
 )
 
-// keys calls a function, with the path and the field, for every option that this package defines.
-// It skips the options that the configuration embeds from other packages, such as those of gRPC
-// servers.
+// keys calls each for every option that this package defines, with the path of the option and its
+// struct field. It skips the options that the configuration embeds from other packages, such as those
+// of gRPC servers.
 func keys(t reflect.Type, prefix string, each func(path string, field reflect.StructField)) {
 	for i := range t.NumField() {
 		field := t.Field(i)

@@ -12,9 +12,9 @@ import (
 	"go.opentelemetry.io/collector/pdata/pmetric"
 )
 
-// TestFirstFrameLargerThanBatch checks that a stream requests admission for a batch, not for its
-// whole first frame. Each batch fits into the free 2 MiB. The frame does not fit. It could not wait
-// either, because it is larger than the waiting limit.
+// TestFirstFrameLargerThanBatch checks that a stream requests admission for its first batch, not for its
+// whole first frame. Each batch fits into the free 2 MiB, but the whole frame does not. A request for
+// the frame would be refused, because the frame is larger than the waiting limit.
 func TestFirstFrameLargerThanBatch(t *testing.T) {
 	to, _, metrics, _ := everything()
 	r := startRig(t, testConfig(func(c *Config) {

@@ -23,8 +23,8 @@ import (
 	"github.com/otelstef/stef/receiver/stefreceiver/internal/metadata"
 )
 
-// frames are the parts of an uncompressed stream: the headers, and each frame as its flags
-// and its content. The content begins with the sizes of the columns.
+// frames has the parts of an uncompressed stream: the headers, and the flags and the content of each
+// frame. The content of a frame begins with the sizes of its columns.
 type frames struct {
 	head []byte
 	list []frameParts
@@ -35,8 +35,7 @@ type frameParts struct {
 	content []byte
 }
 
-// cutFrames splits an uncompressed stream into its frames. It drops bytes at the end that are not a
-// whole frame.
+// cutFrames splits an uncompressed stream into its frames. It drops an incomplete frame at the end.
 func cutFrames(stream []byte) (f frames) {
 	// A stream begins with the fixed header, and the variable header, which is a frame.
 	if len(stream) < 5 {
@@ -144,10 +143,10 @@ func TestEditFrames(t *testing.T) {
 	}
 }
 
-// FuzzStream: for any stream of any signal, each decoded record is acknowledged or rejected once,
-// no bytes remain admitted, and nothing panics. Without genes, the stream is raw bytes. With genes,
-// a recipe writes a valid stream. Then its frames are changed and mixed with the frames of a second
-// recipe.
+// FuzzStream: for any stream of any signal, each decoded record is acknowledged or rejected once, no
+// bytes remain admitted, and nothing panics. If the input has no genes, the stream is its raw bytes.
+// With genes, a recipe writes a valid stream. Then frames of this stream are changed, and mixed with
+// the frames of a second recipe.
 func FuzzStream(f *testing.F) {
 	for _, options := range [][]stef.WriterOption{nil, {stef.WithCompression(stef.Zstd)}, {otelstef.PublishedMetrics()}} {
 		f.Add(byte(0), []byte{}, []byte{}, bytes.Join(chunksOf(f, []pmetric.Metrics{points(3), points(1)}, options...), nil))

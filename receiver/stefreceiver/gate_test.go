@@ -99,7 +99,7 @@ func TestGateAdjusts(t *testing.T) {
 	})
 }
 
-// A client that gives up during its admission must not keep the admitted bytes.
+// If a request is cancelled while it is admitted, its bytes must be released.
 func TestGateReturnsToZero(t *testing.T) {
 	g := newGate(64, 256)
 	var wg sync.WaitGroup
@@ -146,8 +146,8 @@ func TestGateReturnsToZero(t *testing.T) {
 	require.NotZero(t, late)
 }
 
-// TestGateIsFair uses a client with many requests and a client with few requests. The few
-// requests do not wait for the many requests.
+// TestGateIsFair uses a client with many requests and a client with few requests. The requests of the
+// second client are admitted before waiting requests of the first client.
 func TestGateIsFair(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGate(12, 1000)
@@ -200,8 +200,8 @@ func TestGateIsFair(t *testing.T) {
 	})
 }
 
-// TestGateOrder: two clients wait. One of them was already admitted with a large amount. The other
-// was never admitted, so it is next.
+// TestGateOrder: two clients wait. A large amount was already admitted for one of them, and nothing for
+// the other. So the other is admitted first.
 func TestGateOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGate(8, 100)
@@ -228,8 +228,8 @@ func TestGateOrder(t *testing.T) {
 	})
 }
 
-// TestGateWaitingShare: a client with many waiting requests cannot use the whole waiting limit, so
-// another client can still wait.
+// TestGateWaitingShare: the waiting requests of one client cannot use the whole waiting limit, so a
+// request of another client can still wait.
 func TestGateWaitingShare(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGate(4, 8)

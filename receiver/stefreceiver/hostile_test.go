@@ -45,7 +45,7 @@ func chunksOf(t testing.TB, batches []pmetric.Metrics, options ...stef.WriterOpt
 	return chunks
 }
 
-// Records before the point where a stream breaks are accepted and acknowledged.
+// If a stream is damaged, the records before the damage are accepted and acknowledged.
 func TestBrokenStreams(t *testing.T) {
 	good := chunksOf(t, []pmetric.Metrics{points(5), points(7)})
 	f := func(name string, acked uint64, code codes.Code, message string, send func(p *raw)) {
@@ -98,7 +98,7 @@ func TestBrokenStreams(t *testing.T) {
 	})
 }
 
-// A client cannot fill the log with streams that are not STEF.
+// A client cannot fill the log by sending streams that are not STEF.
 func TestBrokenStreamsInLog(t *testing.T) {
 	to, _, _, _ := everything()
 	r := startRig(t, testConfig(), to)
@@ -264,8 +264,8 @@ func TestCapabilities(t *testing.T) {
 	require.Equal(t, wire, p.capabilities.GetSchema())
 }
 
-// A client that sends half a frame and then nothing does not block other clients. The bytes of the
-// half frame are counted as buffered.
+// If clients send half a frame and then nothing, they do not block other clients. The bytes of the half
+// frames are counted as buffered.
 func TestSlowClientReleasesPlace(t *testing.T) {
 	to, _, metrics, _ := everything()
 	r := startRig(t, testConfig(func(c *Config) { c.Admission = AdmissionConfig{RequestLimitMiB: 1} }), to)
@@ -284,8 +284,8 @@ func TestSlowClientReleasesPlace(t *testing.T) {
 }
 
 // While other requests use all of admission::request_limit_mib, clients send half a frame and then
-// nothing. They do not block other clients. The receiver counts the refused records, so it refuses
-// such a client only after it has received the rest of the frame.
+// nothing. They do not block other clients. The receiver refuses such a client only after it has
+// received the rest of the frame: it must count the refused records.
 func TestSlowRefusedClientReleasesPlace(t *testing.T) {
 	to, _, _, _ := everything()
 	r := startRig(t, testConfig(func(c *Config) { c.Admission = AdmissionConfig{RequestLimitMiB: 1} }), to)
@@ -316,7 +316,7 @@ func TestSlowRefusedClientReleasesPlace(t *testing.T) {
 	require.EqualValues(t, 50+5*len(slow), sumOf(t, r.telemetry, "otelcol_receiver_refused_metric_points", "transport", "stef"))
 }
 
-// A panic of the decoder ends the stream. Earlier records are acknowledged before.
+// If the decoder panics, the stream ends, but the records of earlier batches are still acknowledged.
 func TestDecoderPanics(t *testing.T) {
 	settings := receivertest.NewNopSettings(metadata.Type)
 	s, err := newShared(testConfig(), settings)
@@ -347,9 +347,9 @@ func TestDecoderPanics(t *testing.T) {
 	require.Zero(t, decoding)
 }
 
-// TestUnreadAnswersHoldNothing: while a stream waits because the client does not read answers,
-// the stream holds nothing that other clients need. It decodes only one batch more than the
-// pipeline may process at the same time.
+// TestUnreadAnswersHoldNothing: while a stream waits because its client does not read answers, the stream
+// does not use admission or places for decoding, which other clients need. It decodes only one batch
+// more than the pipeline may process at the same time.
 func TestUnreadAnswersHoldNothing(t *testing.T) {
 	settings := receivertest.NewNopSettings(metadata.Type)
 	s, err := newShared(testConfig(func(c *Config) { c.ConsumersPerStream = 2 }), settings)
@@ -417,9 +417,9 @@ func (slowError) As(any) bool {
 	return false
 }
 
-// TestBatchOfEvictedStream: with the memory of a batch, a stream exceeds the memory limit and must
-// end. The batch still reaches the pipeline. Otherwise the client would send it again, and the next
-// stream would end in the same way.
+// TestBatchOfEvictedStream: when a batch is decoded, its stream exceeds the memory limit and must end. The
+// batch still reaches the pipeline. Otherwise the client would send it again, and the next stream would
+// end for the same reason.
 func TestBatchOfEvictedStream(t *testing.T) {
 	settings := receivertest.NewNopSettings(metadata.Type)
 	s, err := newShared(testConfig(), settings)

@@ -21,8 +21,8 @@ import (
 	stef "github.com/otelstef/stef/stef-go"
 )
 
-// TestIdleClients: a stream without data holds at most 64 KiB after timeouts.idle. The client
-// does not end the stream, does not read the status of the ended stream, and sends messages
+// TestIdleClients: after timeouts.idle without data, a stream holds at most 64 KiB. This holds even if the
+// client does not end the stream, does not read the status of the ended stream, or sends messages
 // without data.
 func TestIdleClients(t *testing.T) {
 	require.Equal(t, 2*time.Minute, createDefaultConfig().(*Config).Timeouts.Idle)

@@ -25,7 +25,7 @@ import (
 	"github.com/otelstef/stef/internal/teltest/rawgrpc"
 )
 
-// siege repeats an attack on streams of a receiver until the context ends.
+// siege attacks a receiver: it sends hostile streams or requests again and again until its context ends.
 type siege struct {
 	name        string
 	chunks      chunkList
@@ -90,9 +90,9 @@ func (a *siege) attack(t testing.TB, ctx context.Context, conn *grpc.ClientConn)
 	}
 }
 
-// waitedForProcessor returns how long the threads of this process were ready to run but waited
-// for a processor, or 0 if the system does not report it. latency subtracts this time: with other
-// load on the machine, it would look like unfairness of the receiver.
+// waitedForProcessor returns how long the threads of this process were ready to run but waited for a
+// processor. It returns 0 if the system does not report this time. latency subtracts the time: other
+// load on the machine causes it, not the receiver.
 func waitedForProcessor(t testing.TB) (total time.Duration) {
 	threads, err := filepath.Glob("/proc/self/task/*/schedstat")
 	require.NoError(t, err)
@@ -143,10 +143,9 @@ func latency(t testing.TB, hostile *siege) (median, p99 time.Duration) {
 	return took[len(took)/2], took[len(took)*99/100]
 }
 
-// TestHonestBesideHostile: during an attack, the p99 of an honest client is at most three times its
-// p99 without the attack, or three times the default of ack_interval if that is longer. The default
-// is used because the p99 without the attack can be too short: a client that is alone on an idle
-// machine does not wait for the interval.
+// TestHonestBesideHostile: during an attack, the p99 latency of an honest client is at most three times
+// its p99 without the attack. If this p99 is below the default of ack_interval, the default is used
+// instead: a client that is alone on an idle machine does not wait for the interval.
 func TestHonestBesideHostile(t *testing.T) {
 	text, attributes := sharedTextAttack(t), attributesAttack(t)
 	size := 57 * mib
@@ -185,7 +184,8 @@ func TestHonestBesideHostile(t *testing.T) {
 	}
 }
 
-// TestLanes: expensive streams need a lane only while other clients are present.
+// TestLanes: while other clients are present, only a few expensive streams may decode at the same time:
+// each of them needs a lane. Without other clients, they need none.
 func TestLanes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &lanes{gate: newGate(1, 100), cheap: new(atomic.Int64)}
@@ -229,8 +229,7 @@ func TestCredit(t *testing.T) {
 	})
 }
 
-// TestDebtPersists: a client with a negative credit does not get new credit by opening another
-// stream.
+// TestDebtPersists: if a client has negative credit, it keeps it when it opens another stream.
 func TestDebtPersists(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := parties{of: map[string]*party{}}
@@ -254,8 +253,8 @@ func TestDebtPersists(t *testing.T) {
 	})
 }
 
-// TestRefusedStreamsWait: a client whose streams are refused repeatedly waits if other clients
-// are present.
+// TestRefusedStreamsWait: if the streams of a client are refused again and again, the receiver delays
+// its further streams while other clients are present.
 func TestRefusedStreamsWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cheap := new(atomic.Int64)
@@ -281,8 +280,8 @@ func TestRefusedStreamsWait(t *testing.T) {
 	})
 }
 
-// TestToll: requests that expand to many times their bytes wait for a lane and pause if other
-// clients are present. Other requests neither wait nor pause.
+// TestToll: if a request expands to many times its bytes and other clients are present, its decompression
+// waits for a lane and pauses. Other requests neither wait nor pause.
 func TestToll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &lanes{gate: newGate(1, 100), cheap: new(atomic.Int64)}

@@ -185,7 +185,8 @@ const (
 	maxStreamBytes = 512 * mib
 )
 
-// TestSharedText: a batch is bounded by its size as OTLP, not by its memory.
+// TestSharedText: if the records of a batch share a large text, the batch needs little memory, but is
+// large as OTLP. The receiver bounds a batch by its size as OTLP.
 func TestSharedText(t *testing.T) {
 	notShort(t)
 	const records = 8192
@@ -209,7 +210,8 @@ func TestSharedText(t *testing.T) {
 	require.Less(t, heap, int64(512*mib))
 }
 
-// TestManyAttributes: the first batch of a stream is admitted with its decoded size.
+// TestManyAttributes: the memory of many streams is bounded, because the first batch of each stream is
+// admitted with its decoded size.
 func TestManyAttributes(t *testing.T) {
 	chunks := attributesAttack(t)
 	r := startRig(t, testConfig(), sinks{metrics: acting(t, func(context.Context, pmetric.Metrics) error {
@@ -221,7 +223,7 @@ func TestManyAttributes(t *testing.T) {
 	require.Less(t, heap, int64(768*mib))
 }
 
-// TestDictionariesTogether: one bound applies to the sum of the dictionaries of all streams.
+// TestDictionariesTogether: the dictionaries of all streams together have one bound.
 func TestDictionariesTogether(t *testing.T) {
 	chunks, streams := dictionaryAttack(t), 24
 	if testing.Short() {
@@ -241,7 +243,8 @@ func TestDictionariesTogether(t *testing.T) {
 	require.Less(t, peak, int64(2048*mib))
 }
 
-// TestHiddenMemory: memory that a stream keeps is counted, even if it is not part of a batch.
+// TestHiddenMemory: the receiver counts the memory that a stream keeps, even if this memory belongs to
+// no batch.
 func TestHiddenMemory(t *testing.T) {
 	notShort(t)
 	chunks := hiddenAttack(t)

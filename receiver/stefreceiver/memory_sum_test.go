@@ -95,11 +95,12 @@ func TestSumsOfMemory(t *testing.T) {
 	}
 }
 
-// furtherProcessors returns by how much two further processors increase the sum. It adds two
-// processors because one further processor does not always add a large place.
+// furtherProcessors returns by how many MiB the sum grows with two further processors. It does not use
+// one further processor: one does not always increase the number of large requests that are
+// decompressed at the same time.
 func furtherProcessors(c *Config) int64 { return sumOfLimits(c, 4) - sumOfLimits(c, 2) }
 
-// TestSumsOfPages checks the sums that the pages about scale and threats repeat.
+// TestSumsOfPages checks the sums that the pages about scale and threats repeat from the README.
 func TestSumsOfPages(t *testing.T) {
 	f := func(page string, wants ...string) {
 		t.Helper()

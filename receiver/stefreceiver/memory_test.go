@@ -31,8 +31,8 @@ func heap() int64 {
 	return int64(stats.HeapAlloc)
 }
 
-// README.md states how much memory telemetry uses for each byte that admission
-// counts. TestMemoryOfBatches checks this with the recordings of this repository.
+// README.md states how many bytes of memory a batch uses for each byte that admission counts.
+// TestMemoryOfBatches checks this number with the recordings of this repository.
 func TestMemoryOfBatches(t *testing.T) {
 	notShort(t)
 	t.Run("traces", func(t *testing.T) {
@@ -100,8 +100,7 @@ func testMemory[T any](t *testing.T, sig *signal.Descriptor[T], file []byte, enc
 	require.Less(t, fromOTLP, 4.0)
 }
 
-// A slow pipeline does not make memory grow: data that does not fit waits in the
-// clients.
+// If the pipeline is slow, memory does not grow: data that is not admitted waits in the clients.
 func TestMemoryUnderPressure(t *testing.T) {
 	const limitMiB, streams = 2, 8
 	r := startRig(t, testConfig(func(c *Config) {

@@ -18,9 +18,9 @@ import (
 	"github.com/otelstef/stef/stef-pdata"
 )
 
-// TestOrdinaryTelemetryIsCheap: the recordings of this repository, in the compact form, never
-// make a client expensive. README.md states the largest ratio of telemetry to bytes on the
-// wire.
+// TestOrdinaryTelemetryIsCheap: a client that sends the recordings of this repository in the compact
+// form never becomes expensive. README.md states their largest ratio of decoded telemetry to bytes on
+// the wire.
 func TestOrdinaryTelemetryIsCheap(t *testing.T) {
 	notShort(t)
 	for _, recording := range recordings.All() {

@@ -112,8 +112,9 @@ func TestOTLPRefusals(t *testing.T) {
 	f(status.Error(codes.PermissionDenied, "not you"), codes.PermissionDenied, false)
 }
 
-// TestLongRefusals: proxies and Java clients limit the size of headers. A refusal with a long text
-// must not exceed the limit: gRPC would reset the request, and the client would drop its data.
+// TestLongRefusals: a refusal is sent in headers, and proxies and Java clients limit their size. A refusal
+// with a long text must not exceed this limit. Otherwise gRPC would reset the request, and the client
+// would drop its data.
 func TestLongRefusals(t *testing.T) {
 	long := strings.Repeat("é", 10_000) // a header has three bytes for each of these bytes
 	f := func(err error, code codes.Code, again bool) {
@@ -205,8 +206,8 @@ func TestOTLPTooLarge(t *testing.T) {
 	f("after decompression", 0, grpc.UseCompressor(gzip.Name))
 }
 
-// Under pressure, requests wait up to the waiting limit. Further requests are refused before they
-// are decoded, but their items are still counted.
+// While admission is full, requests wait. If the waiting requests reach the waiting limit, further
+// requests are refused before they are decoded. Their items are still counted.
 func TestOTLPUnderPressure(t *testing.T) {
 	busy, proceed := make(chan struct{}, 2), make(chan struct{})
 	r := startRig(t, testConfig(func(c *Config) {

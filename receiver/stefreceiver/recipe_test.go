@@ -19,9 +19,9 @@ import (
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
-// recipe describes a hostile stream. Each gene is one byte that sets one property of the stream.
-// The writers of stef-go write the streams, so the streams are valid, except for bytes that are
-// flipped afterwards.
+// recipe describes a hostile stream by genes. Each gene is one byte that sets one property of the
+// stream. The writers of stef-go write the stream, so it is valid, unless the recipe changes some of
+// its bytes afterwards.
 type recipe [genes]byte
 
 const (
@@ -58,7 +58,7 @@ const (
 	genes
 )
 
-// scale returns a number from 0 to most that grows exponentially with a gene.
+// scale converts a gene to a number from 0 to most, which grows exponentially with the gene.
 func (r *recipe) scale(gene, most int) int {
 	if r[gene] == 0 {
 		return 0
@@ -66,8 +66,8 @@ func (r *recipe) scale(gene, most int) int {
 	return int(math.Round(math.Pow(float64(most), float64(r[gene])/255)))
 }
 
-// period reports whether record n begins a new period. The gene sets the number of records of a
-// period. If the gene is 0, only record 0 begins a period.
+// period reports whether record n begins a new period. The gene sets how many records a period has. If
+// the gene is 0, only record 0 begins a period.
 func (r *recipe) period(gene, n int) bool {
 	p := r.scale(gene, 4096)
 	return n == 0 || p > 0 && n%p == 0
@@ -117,7 +117,7 @@ func (r *recipe) cook(t testing.TB) []byte {
 	return stream
 }
 
-// cooking is the state while the stream of a recipe is written.
+// cooking is the state of writing the stream of a recipe.
 type cooking struct {
 	*recipe
 	work   int // values that may still be set, which bounds the time

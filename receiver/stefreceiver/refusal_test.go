@@ -75,15 +75,16 @@ func TestRefusal(t *testing.T) {
 	f(consumererror.NewOTLPHTTPError(plain, 400), codes.InvalidArgument, true, none)
 }
 
-// several is the error of a fan-out to several consumers, like the errors of package multierr.
+// several is an error that wraps the errors of several consumers, like the errors of package multierr.
+// A fan-out returns such an error.
 type several []error
 
 func (s several) Error() string   { return fmt.Sprint([]error(s)) }
 func (s several) Errors() []error { return s }
 func (s several) Unwrap() []error { return s }
 
-// If several consumers of a fan-out refuse a batch, the batch is sent again unless all consumers
-// refuse it permanently.
+// If several consumers of a fan-out refuse a batch and all refuse it permanently, the error is permanent.
+// Otherwise the client sends the batch again.
 func TestRefusalOfSeveralConsumers(t *testing.T) {
 	const after = 7 * time.Second
 	no, full := consumererror.NewPermanent(status.Error(codes.InvalidArgument, "no")), errors.New("full")

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// fakeReleaser returns a releaser with a simulated clock and garbage collector. run calls the
-// scheduled functions.
+// fakeReleaser returns a releaser with a simulated timer and garbage collector. run calls the functions
+// that the releaser has scheduled.
 func fakeReleaser() (r *releaser, cycle *uint64, freed *int, run func()) {
 	cycle, freed = new(uint64), new(int)
 	var later []func()
@@ -52,18 +52,18 @@ func TestReleaseOfIdleStreams(t *testing.T) {
 func TestReleaseLeavesBusyProcessesAlone(t *testing.T) {
 	r, cycle, freed, run := fakeReleaser()
 	times(1000, r.join)
-	// The collector runs on its own, so no collection is forced.
+	// The garbage collector has run by itself, so the releaser forces no collection.
 	times(1000, r.leave)
 	*cycle += 2
 	run()
 	require.Zero(t, *freed)
 	require.Zero(t, r.ended)
-	// Too few streams end for a forced collection.
+	// Fewer than releaseStreams streams end, so the releaser forces no collection.
 	times(releaseStreams-1, r.join)
 	times(releaseStreams-1, r.leave)
 	run()
 	require.Zero(t, *freed)
-	// Most streams stay open, and other streams are replaced.
+	// Most streams stay open while some end and others begin.
 	times(1000, r.join)
 	for range 500 {
 		r.join()

@@ -30,10 +30,10 @@ func newServed(t testing.TB) *served {
 }
 
 // suffer sends a stream to the receiver and measures the allocations of the process, including the
-// client. The receiver must answer with an expected status, serve an honest client afterwards, and
-// hold no memory. The charge is the charge without gRPC, or the decoded telemetry if that is more.
-// It can be more because a client without credit gets smaller batches, and each batch repeats the
-// resource.
+// client. The receiver must answer with an expected status, serve an honest client afterwards, and hold
+// no memory. The charge of the outcome is the larger of two numbers: the charge for the stream without
+// gRPC, and the bytes of the decoded telemetry. The second can be larger: if a client has no credit, its
+// batches are smaller, and each batch repeats the resource.
 func (s *served) suffer(root string, stream []byte) outcome {
 	out := sufferUpTo(s.t, root, stream, false, math.MaxInt64) // calculates the charge without gRPC
 	decoded := s.decoded()
@@ -65,8 +65,8 @@ func (s *served) decoded() int64 {
 	return sumOf(s.t, s.telemetry, "otelcol_receiver_stef_bytes_as_otlp", "", "")
 }
 
-// TestServedIsMeasured: the measured allocations of a receiver over gRPC are more than half of
-// the allocations for decoding the stream without gRPC.
+// TestServedIsMeasured checks that suffer of served really measures the receiver: over gRPC, a stream
+// causes more than half of the allocations that decoding it without gRPC causes.
 func TestServedIsMeasured(t *testing.T) {
 	notShort(t)
 	r := parseRecipe(t, knownRecipes(t)[0].Recipe)

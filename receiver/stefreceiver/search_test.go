@@ -35,7 +35,7 @@ import (
 	"github.com/otelstef/stef/receiver/stefreceiver/internal/metadata"
 )
 
-// outcome is what a stream cost the receiver.
+// outcome is the measured cost of a stream for the receiver.
 type outcome struct {
 	sent, charged int64         // bytes of the stream, and what the client was charged for them
 	cpu           time.Duration // of the goroutine that decodes
@@ -48,8 +48,8 @@ type outcome struct {
 // budget is the charge after which suffer stops decoding a stream.
 const budget = 16 * mib
 
-// suffer passes a stream through the receiver. If keep is true, it measures live memory, otherwise
-// CPU time and allocations.
+// suffer makes the receiver decode a stream. If keep is true, it measures live memory, otherwise CPU time
+// and allocations.
 func suffer(t testing.TB, root string, stream []byte, keep bool) outcome {
 	return sufferUpTo(t, root, stream, keep, budget)
 }
@@ -191,7 +191,7 @@ type objective struct {
 	keep bool
 	// overGRPC makes the search measure a server with the default configuration.
 	overGRPC bool
-	// relative says that the bound is computed from the ratio of the recordings.
+	// relative says that the bound is a multiple of the ratio that the recordings have.
 	relative bool
 	// ratio returns the ratio of an outcome. most returns the bound that the test checks;
 	// ordinary is the ratio of the recordings of this repository.
@@ -248,11 +248,10 @@ func parseRecipe(t testing.TB, text string) (r recipe) {
 	return r
 }
 
-// TestLaw checks the objectives, which bound CPU and memory for each byte charged or admitted. It uses
-// the streams that cost most in earlier searches. If
-// STEF_HOSTILE is set to the time for each objective, it searches for worse streams;
-// STEF_HOSTILE_UPDATE=1 saves them (make hostile). A search and STEF_LONG=1 also print the
-// ratios of the recordings and, for each hostile stream, the lowest ratio of five measurements.
+// TestLaw checks the bounds of the objectives with the streams that cost most in earlier searches. If
+// STEF_HOSTILE is set to the time for each objective, it searches for streams that cost more, and
+// STEF_HOSTILE_UPDATE=1 saves them ("make hostile"). With STEF_HOSTILE or STEF_LONG=1, it also prints
+// the ratios of the recordings and, for each hostile stream, the lowest ratio of five measurements.
 func TestLaw(t *testing.T) {
 	if testing.Short() {
 		t.Skip("measures time")

@@ -89,8 +89,8 @@ func TestTLS(t *testing.T) {
 	require.Equal(t, codes.Unavailable, status.Code(export(r.dial(), points(1))))
 }
 
-// The log says which clients fail the TLS handshake, why, and what to do. Clients cannot fill
-// the log, and health checks are not logged.
+// If a TLS handshake fails, the log says which client failed, why, and what to do. Clients cannot fill
+// the log by failing handshakes, and health checks are not logged.
 func TestFailedHandshakes(t *testing.T) {
 	cert, key := certificate(t)
 	own, err := tls.X509KeyPair(certificate(t))
@@ -216,8 +216,8 @@ func TestHandshakeCauses(t *testing.T) {
 	require.Contains(t, logs.All()[1].Message, "The client does not accept the certificate of this receiver")
 }
 
-// A receiver without TLS logs, once a minute, that a client uses TLS. It logs no other
-// client.
+// If clients use TLS and the receiver does not, it logs one of them each minute. It does not log clients
+// that send other bytes.
 func TestClientsWithTLS(t *testing.T) {
 	core, logs := observer.New(zap.WarnLevel)
 	config := testConfig()
@@ -328,8 +328,8 @@ func TestAuthentication(t *testing.T) {
 	require.Equal(t, identity("blue"), <-who)
 }
 
-// The receiver counts and logs clients whose credentials are refused, with either protocol,
-// and does not confuse the refusal with an answer of the pipeline.
+// The receiver counts and logs clients whose credentials it refuses, with STEF and with OTLP. It does not
+// count UNAUTHENTICATED from the pipeline as refused credentials.
 func TestRefusedCredentials(t *testing.T) {
 	core, logs := observer.New(zap.WarnLevel)
 	ctx, id := context.Background(), component.MustNewID("test")

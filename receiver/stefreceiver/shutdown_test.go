@@ -57,8 +57,8 @@ func TestStartAgain(t *testing.T) {
 	}
 }
 
-// The shutdown of one component ends the server for all components that share it.
-// The other components can still be shut down.
+// The components of all signals share one server. The shutdown of one component ends the server. The
+// other components can still be shut down.
 func TestOneServerForAllSignals(t *testing.T) {
 	to, _, _, _ := everything()
 	r := startRig(t, testConfig(), to)
@@ -72,7 +72,8 @@ func TestOneServerForAllSignals(t *testing.T) {
 
 func TestShutdownTellsIdleClientsToReconnect(t *testing.T) {
 	to, _, _, _ := everything()
-	// Without a notification, a client would keep its stream until the timeout.
+	// The timeout is long: if the receiver did not ask its clients to reconnect, they would keep their
+	// streams, and the shutdown would take an hour.
 	r := startRig(t, testConfig(func(c *Config) { c.ShutdownTimeout = time.Hour }), to)
 	fresh, used := metricKind.mustOpen(t, r.dial()), metricKind.mustOpen(t, r.dial())
 	require.NoError(t, used.deliver(points(3)))
@@ -144,7 +145,7 @@ func TestShutdownOutOfTime(t *testing.T) {
 	})
 	f("stream within a chunk", none, consumertest.NewNop().ConsumeMetrics, func(t *testing.T, r *rig) {
 		p := rawOpen(t, r, "Metrics")
-		// The second message is received only after the handler has read the first message.
+		// When the server has received the second message, the handler has read the first one.
 		chunk := chunksOf(t, []pmetric.Metrics{points(1)})[0]
 		p.data(chunk[:2], false)
 		p.data(chunk[2:3], false)
@@ -221,7 +222,7 @@ func TestShutdownWithSilentClients(t *testing.T) {
 	}
 }
 
-// A connection that is accepted at the same time as the shutdown begins is closed, too.
+// If a connection is accepted at the time when the shutdown begins, the receiver closes it, too.
 func TestAcceptedTooLate(t *testing.T) {
 	listener, err := net.Listen("tcp", "localhost:0")
 	require.NoError(t, err)
@@ -266,8 +267,8 @@ func TestShutdownWithStuckPipeline(t *testing.T) {
 	}
 }
 
-// All records that are acknowledged under load have reached the pipeline. No record
-// reaches the pipeline after the shutdown.
+// At a shutdown under load, all acknowledged records have reached the pipeline. No record reaches the
+// pipeline after the shutdown.
 func TestShutdownUnderLoad(t *testing.T) {
 	var consumed atomic.Int64
 	var over atomic.Bool

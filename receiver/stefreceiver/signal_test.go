@@ -23,8 +23,8 @@ import (
 	"github.com/otelstef/stef/receiver/stefreceiver/internal/metadata"
 )
 
-// The component of logs is created and started first, and then the server logs clients of
-// metrics. The lines must not name the signal logs.
+// The components of all signals share one server and its logger. The component of logs is started first,
+// and then the server logs lines about clients of metrics. These lines must not name the signal logs.
 func TestSignalInLogs(t *testing.T) {
 	ctx := context.Background()
 	core, logs := observer.New(zap.InfoLevel)

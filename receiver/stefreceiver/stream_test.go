@@ -62,8 +62,8 @@ func TestStreamsOfAllSignalsSideBySide(t *testing.T) {
 	}
 }
 
-// The number of points decides the result of a batch, so that the result does not
-// depend on the order of the calls to the pipeline.
+// The receiver reports exactly the records of refused batches as bad. The number of points of a batch
+// decides whether the pipeline refuses it, so the order of the calls does not matter.
 func TestExactBadRanges(t *testing.T) {
 	for _, consumers := range []int{1, 4, 64} {
 		t.Run(fmt.Sprint(consumers), func(t *testing.T) {
@@ -146,8 +146,8 @@ func TestTemporaryErrorEndsTheStreamAfterAcceptedRecords(t *testing.T) {
 
 func withMessage(err error, message string) error { return fmt.Errorf("%s: %w", message, err) }
 
-// A stream that waits for its client must be able to report a failure without
-// waiting for the client.
+// If the pipeline fails while a stream waits for data of its client, the receiver ends the stream with
+// this error immediately. It does not wait until the client sends more data.
 func TestTemporaryErrorOnIdleStream(t *testing.T) {
 	proceed := make(chan struct{})
 	r := startRig(t, testConfig(), sinks{metrics: acting(t, func(context.Context, pmetric.Metrics) error {
@@ -340,8 +340,8 @@ func TestConsumersPerStream(t *testing.T) {
 	require.EqualValues(t, 3, most.Load())
 }
 
-// Under pressure, streams wait before they decode. A stream is refused if the data that already
-// waits reaches the waiting limit.
+// While admission is full, streams wait before they decode. If the waiting data reaches the waiting
+// limit, further streams are refused.
 func TestAdmissionOfStreams(t *testing.T) {
 	f := func(name string, waitingMiB int, end codes.Code) {
 		t.Run(name, func(t *testing.T) {
@@ -411,8 +411,8 @@ func TestMaxBatchItems(t *testing.T) {
 	f(0, []int{20}, nil)
 }
 
-// The reference client sends both headers in separate messages, and metrics in its
-// published schema.
+// A client of the reference implementation sends each of the two headers in a message of its own, and
+// metrics in the published schema.
 func TestReferenceStyleClient(t *testing.T) {
 	to, _, metrics, _ := everything()
 	r := startRig(t, testConfig(), to)

@@ -98,8 +98,9 @@ func TestTelemetryOfStreams(t *testing.T) {
 	require.EqualValues(t, 300, sumOf(t, tt, "otelcol_receiver_accepted_metric_points", "transport", "stef"))
 }
 
-// The spans of the pipeline distinguish the formats. A batch of a stream has its
-// own span, linked to the span of the stream.
+// The receiver creates spans about the batches that it receives. Their attributes say whether a batch
+// arrived by STEF or by OTLP. A batch of a stream has its own span, with a link to the span of the
+// stream.
 func TestTracesOfBothFormats(t *testing.T) {
 	to, _, _, _ := everything()
 	r := startRig(t, testConfig(), to)
@@ -146,8 +147,8 @@ func TestSizer(t *testing.T) {
 	require.EqualValues(t, 3000, z.weight(100, 9000), "little as OTLP, but much memory")
 }
 
-// TestAlertsSeeTheFirstEvent starts a receiver and checks that all counters of alerts have series
-// with the value 0.
+// TestAlertsSeeTheFirstEvent starts a receiver and checks that all counters of alerts have series with
+// the value 0. Without them, an alert would not see the first increase.
 func TestAlertsSeeTheFirstEvent(t *testing.T) {
 	to, _, _, _ := everything()
 	r := startRig(t, testConfig(), to)

@@ -41,7 +41,7 @@ func notShort(t testing.TB) {
 	}
 }
 
-// testConfig returns the default configuration with a free port and short waits. Only the timeout
+// testConfig returns the default configuration with a free port and short intervals. Only the timeout
 // of a shutdown is long, because a shutdown may take long on a busy machine.
 func testConfig(changes ...func(*Config)) *Config {
 	c := createDefaultConfig().(*Config)
@@ -110,7 +110,7 @@ func sharedOf(config *Config) *shared {
 	return instances.of[config]
 }
 
-// stop shuts the receiver down and checks that it leaves nothing behind.
+// stop shuts the receiver down and checks that no bytes stay admitted or buffered.
 func (r *rig) stop(ctx context.Context) error {
 	r.stopped = true
 	var first error
@@ -173,7 +173,7 @@ func dial(t testing.TB, address string, options ...grpc.DialOption) *grpc.Client
 	return conn
 }
 
-// sender is a stream of one signal, like the stream of an exporter.
+// sender is a client stream of one signal with a writer, as an exporter has it.
 type sender[T any] struct {
 	stream *stefgrpc.Stream
 	encode func(T) error
@@ -181,8 +181,8 @@ type sender[T any] struct {
 	sent   func() uint64 // the id of the last record written
 }
 
-// kind contains what tests need to know about a signal. The function one makes a
-// batch of a single item with an id.
+// kind contains the functions of a signal that tests need. The function one returns a batch of a single
+// item with an id.
 type kind[T any] struct {
 	root func() *schema.Struct
 	make func(*sender[T], ...stef.WriterOption) error

@@ -23,9 +23,9 @@ import (
 	"github.com/otelstef/stef/internal/teltest/rawgrpc"
 )
 
-// TestUnfinishedMessages: with the default configuration, messages that clients begin and do
-// not finish use at most half of limits::memory_limit_mib, because the connections that hold
-// the most bytes are closed. An honest client is still served.
+// TestUnfinishedMessages: with the default configuration, messages that clients begin and do not finish
+// use at most half of limits::memory_limit_mib. Above this bound, the receiver closes the connections
+// with the most unfinished bytes. An honest client is still served.
 func TestUnfinishedMessages(t *testing.T) {
 	notShort(t)
 	cert, key := certificate(t)
@@ -63,9 +63,9 @@ func TestUnfinishedMessages(t *testing.T) {
 	}
 }
 
-// TestGRPCCompressionOfStreams: a STEF stream whose messages gRPC compresses is refused
-// before a message is decompressed, because few bytes could become large messages on many
-// streams at once.
+// TestGRPCCompressionOfStreams: if gRPC compresses the messages of a STEF stream, the receiver refuses
+// the stream before it decompresses a message. Otherwise a few bytes could become large messages, on
+// many streams at the same time.
 func TestGRPCCompressionOfStreams(t *testing.T) {
 	to, _, _, _ := everything()
 	r := startRig(t, testConfig(), to)

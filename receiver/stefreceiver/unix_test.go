@@ -24,8 +24,8 @@ func unixConfig(path string) *Config {
 	})
 }
 
-// TestClientsOfUnixSocket: each connection of a Unix socket is a client of its own, although all have
-// the same address.
+// TestClientsOfUnixSocket: clients are usually distinguished by their addresses. All connections of a Unix
+// socket have the same address, but each of them counts as a client of its own.
 func TestClientsOfUnixSocket(t *testing.T) {
 	to, _, metrics, _ := everything()
 	r := startRig(t, unixConfig(filepath.Join(t.TempDir(), "s")), to)
@@ -40,8 +40,8 @@ func TestClientsOfUnixSocket(t *testing.T) {
 	require.Len(t, r.shared.parties.of, 3)
 }
 
-// TestUsedUnixSocket: a killed process leaves the file of its socket. The error about this file
-// says what to do.
+// TestUsedUnixSocket: a killed process leaves the file of its Unix socket. If the receiver cannot listen
+// because of this file, the error says what to do.
 func TestUsedUnixSocket(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	killed, err := net.Listen("unix", path)

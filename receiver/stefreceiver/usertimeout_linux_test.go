@@ -28,9 +28,9 @@ func (a *acceptedConns) Accept() (net.Conn, error) {
 	return conn, err
 }
 
-// TestUserTimeout: the system closes the connection of a client that has vanished. gRPC sets the
-// timeout for a *net.TCPConn. The listener of this package wraps connections and must set the same
-// timeout itself.
+// TestUserTimeout: if a client disappears without closing its connection, the operating system closes the
+// connection after TCP_USER_TIMEOUT. gRPC sets this timeout only for a *net.TCPConn. The listener of
+// this package wraps its connections, so it must set the same timeout itself.
 func TestUserTimeout(t *testing.T) {
 	for _, wrap := range []func(net.Listener) net.Listener{
 		func(l net.Listener) net.Listener { return newPending(l, testConfig()) },
