@@ -102,8 +102,8 @@ func annotated(tb testing.TB, b []byte, opts ...annotate.Option) (string, error)
 
 var spaces = regexp.MustCompile(` +`)
 
-// TestLines checks the lines of a stream that has most kinds of elements. The vectors
-// of the specification show larger streams.
+// TestLines checks the annotated lines of a stream that has most kinds of elements. The test vectors of
+// the specification show larger streams.
 func TestLines(t *testing.T) {
 	text, err := annotated(t, stream(t))
 	require.NoError(t, err)
@@ -155,7 +155,7 @@ func TestLines(t *testing.T) {
 
 var line = regexp.MustCompile(`^ *(\+?)([0-9]+)(?:\.([0-7]))?: ([0-9a-f ]+?)(?: +# .*)?$`)
 
-// restored returns the stream that the lines describe. It checks that the elements are
+// restored returns the stream that the annotated lines in text describe. It checks that the elements are
 // in order, without gaps or duplicates.
 func restored(tb testing.TB, text string) []byte {
 	tb.Helper()
@@ -352,8 +352,8 @@ func TestNil(t *testing.T) {
 	require.ErrorContains(t, annotate.Stream(io.Discard, new(bytes.Buffer), nil), "the root must be a struct")
 }
 
-// TestRecords prints the records of a stream in the compact form below the columns of
-// their frame, as far as they fit in the limit.
+// TestRecords prints a stream in the compact form. The records of a frame follow its columns, until the
+// text reaches the limit.
 func TestRecords(t *testing.T) {
 	root := otelstef.LogsCompactRoot()
 	var stream bytes.Buffer
@@ -391,7 +391,7 @@ func TestRecords(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, out, "# plain records\n# 2 records are not shown\n")
 
-	// Record 2 is valid for package dynamic, but the compact form forbids the value of CompactForm.
+	// Package dynamic accepts record 2, but its value of CompactForm is invalid in the compact form.
 	var bad bytes.Buffer
 	d, err := dynamic.NewWriter(&bad, root, dynamic.WithSchemaHeader())
 	require.NoError(t, err)
@@ -408,8 +408,8 @@ func TestRecords(t *testing.T) {
 	require.Contains(t, out, "# plain records\n# r1: {}\n\n# error: stef: offset 23, frame 1, record 2: corrupt stream: the CompactForm 4 is not defined\n")
 }
 
-// The limit of the text of a frame also applies to the bytes of one element: of a long value, or of
-// damage that was not read.
+// The limit of the text of a frame also applies to the bytes of a single element, such as a long value
+// or damaged bytes that were not read.
 func TestTextOfLongElements(t *testing.T) {
 	const size = 1 << 23
 	root := rootOf(t, "package p struct R root { A string B bool }")
@@ -420,8 +420,8 @@ func TestTextOfLongElements(t *testing.T) {
 	rec.Fields[0] = strings.Repeat("x", size)
 	require.NoError(t, w.Write(rec))
 	require.NoError(t, w.Close())
-	// unread returns a stream with a frame of one record. The record does not use all bytes of column
-	// A or B.
+	// unread returns a stream with a frame of one record, which does not use all bytes of column A or
+	// of column B.
 	unread := func(sizes ...byte) []byte {
 		payload := slices.Concat([]byte{1, byte(len(sizes))}, sizes, make([]byte, 1+size))
 		b := append([]byte("STEF\x02\x00\x00\x00\x02\x00\x00\x00"), binary.AppendUvarint(nil, uint64(len(payload)))...)

@@ -13,8 +13,7 @@ import (
 	"github.com/otelstef/stef/stef-go/dynamic"
 )
 
-// FuzzStream annotates any bytes. The lines must contain each bit that was read
-// exactly once.
+// FuzzStream annotates any bytes. The annotated lines must contain each bit that was read exactly once.
 func FuzzStream(f *testing.F) {
 	f.Add(stream(f))
 	f.Add(stream(f, dynamic.WithRestart(dynamic.RestartAll)))

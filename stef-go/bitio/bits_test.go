@@ -88,8 +88,8 @@ func TestBitWidths(t *testing.T) {
 	}
 }
 
-// TestBitsAgainstNaive writes random runs of numbers and reads them with the same and
-// with other widths.
+// TestBitsAgainstNaive writes random lists of numbers, each with a width in bits. It reads them with the
+// same and with other widths, and compares all results with the type naive.
 func TestBitsAgainstNaive(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	var w bitio.BitWriter
@@ -179,7 +179,7 @@ func TestBitReaderEndIsStrict(t *testing.T) {
 		}
 		for more := uint(1); more <= 64; more++ {
 			r, fault := reader(data)
-			// The last read begins in the data or directly after it.
+			// The last read begins in the data or directly after the data.
 			left := size * 8
 			for left > 20 {
 				r.Read(19)
@@ -212,7 +212,7 @@ func TestBitReaderGrant(t *testing.T) {
 	f("ff", 56, []uint{8, 56, 1}, bitio.FaultEnd, true)
 	f("ff", 56, []uint{8, 57}, bitio.FaultEnd, false)
 	f("f0", 56, []uint{4, 60}, bitio.FaultNone, true)
-	// Granted zeros must not complete a number that has a one bit in the data.
+	// A grant of zeros beyond the end must not complete a number that has a one bit in the data.
 	f("f1", 56, []uint{4, 60}, bitio.FaultEnd, false)
 	f("ff", 56, []uint{9}, bitio.FaultEnd, false)
 	f("", 3, []uint{3}, bitio.FaultNone, true)
@@ -265,7 +265,7 @@ func TestFaultKeepsTheFirst(t *testing.T) {
 	a.Fail(bitio.FaultRef)
 	require.Equal(t, bitio.Fault{Code: bitio.FaultBadCode, Column: 4}, fault)
 
-	// A reader without a Fault discards failures.
+	// A reader without a Fault records no failures.
 	var loose bitio.BitReader
 	loose.Reset(nil)
 	require.Zero(t, loose.Read(1))

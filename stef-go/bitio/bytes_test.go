@@ -40,7 +40,8 @@ func TestUvarint(t *testing.T) {
 	f(math.MaxUint64, "ff ff ff ff ff ff ff ff ff 01")
 }
 
-// requireUvarint reads a number with Uvarint and UvarintLong, alone and followed by other bytes.
+// requireUvarint reads the number v from b with Uvarint and UvarintLong: from b alone, and from b
+// followed by other bytes.
 func requireUvarint(t *testing.T, v uint64, b []byte) {
 	t.Helper()
 	for _, behind := range []string{"", "\xff", "\x00\x00\x00\x00\x00\x00\x00\x00", "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"} {
@@ -180,7 +181,8 @@ func TestByteWriter(t *testing.T) {
 	require.GreaterOrEqual(t, cap(w.Buf), 5000)
 }
 
-// A column grows to its expected size in few steps, but never to many times its own size.
+// The buffer of a column grows to the expected size in a few steps, but never to many times the size of
+// its data.
 func TestExpectedSize(t *testing.T) {
 	const expected = 60 << 20
 	var w bitio.ByteWriter

@@ -12,8 +12,8 @@ import (
 	"github.com/otelstef/stef/stef-go/bitio"
 )
 
-// FuzzBits reads numbers from data; script defines their widths in bits. A simple reader
-// of bits must read the same numbers. Writing the numbers must produce the same bits.
+// FuzzBits reads numbers from data. The input script defines their widths in bits. The simple reader
+// naive must read the same numbers. Writing the numbers must produce the same bits.
 func FuzzBits(f *testing.F) {
 	f.Add([]byte{}, []byte{1})
 	f.Add([]byte{0xa1}, []byte{3, 5, 1})
@@ -78,8 +78,8 @@ func FuzzUvarint(f *testing.F) {
 	})
 }
 
-// FuzzCompact reads numbers in the prefix code from any bytes, and compares them with
-// the table of the code.
+// FuzzCompact reads compact numbers from any bytes, and compares them with the table of their prefix
+// code.
 func FuzzCompact(f *testing.F) {
 	f.Add([]byte{})
 	f.Add([]byte{0x00})
@@ -101,7 +101,7 @@ func FuzzCompact(f *testing.F) {
 			var w bitio.BitWriter
 			w.WriteCompact(v)
 			require.Equal(t, naive("").compact(v).bytes(), w.AppendTo(nil))
-			// The number may have been in a longer class than it needs.
+			// The prefix code can have more bits than the number needs, so the new code may be shorter.
 			require.LessOrEqual(t, w.BitLen(), len(used))
 			if w.BitLen() == len(used) {
 				require.Equal(t, naive("").compact(v), used)

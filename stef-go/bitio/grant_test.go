@@ -9,7 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestGrant reads numbers of 4 bits beyond the end of the data.
+// Grant lets a reader read a number of bits beyond the end of its data, as zeros. TestGrant reads numbers
+// of 4 bits beyond the end.
 func TestGrant(t *testing.T) {
 	f := func(data []byte, skip, grant uint, count int, want FaultCode) {
 		t.Helper()

@@ -45,7 +45,7 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// Give pools only buffers of sizes that Take allocates.
+// Give adds a buffer to the pool only if its size is one that Take allocates.
 func TestMemoryOfOthers(t *testing.T) {
 	var m bitio.Memory[byte]
 	m.Give(nil)
@@ -54,7 +54,7 @@ func TestMemoryOfOthers(t *testing.T) {
 	require.Equal(t, 5<<10, cap(m.Take(5000)))
 }
 
-// A released column starts empty.
+// After its memory was released, a column is empty.
 func TestReleasedColumns(t *testing.T) {
 	var bits bitio.BitWriter
 	var bytes bitio.ByteWriter

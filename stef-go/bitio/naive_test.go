@@ -12,7 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// naive is a run of bits as a text of 0 and 1. Tests compare the package with it.
+// naive is a list of bits as a text of 0 and 1. Tests compare the results of the package with this
+// simple implementation.
 type naive string
 
 func (s naive) add(v uint64, n int) naive {
@@ -30,7 +31,7 @@ func (s naive) take(n int) (v uint64, rest naive) {
 	return v, s[n:]
 }
 
-// bytes returns the bits as bytes. Zeros fill the last byte.
+// bytes returns the bits as bytes. It fills the last byte with zeros.
 func (s naive) bytes() []byte {
 	out := make([]byte, 0, len(s)/8+1)
 	for s += naive(strings.Repeat("0", -len(s)&7)); s != ""; {
@@ -41,7 +42,7 @@ func (s naive) bytes() []byte {
 	return out
 }
 
-// compact appends v in the prefix code for sizes, by the table of the specification.
+// compact appends v as a compact number, by the table of the specification.
 func (s naive) compact(v uint64) naive {
 	for _, class := range []struct {
 		prefix  naive

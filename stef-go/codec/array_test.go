@@ -104,8 +104,7 @@ func TestArrayOfRuns(t *testing.T) {
 	require.True(t, elems.Done())
 }
 
-// decodeInts decodes one array of integers into dst with an allowance of left
-// bytes.
+// decodeInts decodes one array of integers into dst. The decoder may allocate left bytes.
 func decodeInts(t *testing.T, length, elem string, dst []uint64, left int) ([]uint64, bitio.FaultCode, *codec.Alloc) {
 	t.Helper()
 	alloc := &codec.Alloc{Left: left}

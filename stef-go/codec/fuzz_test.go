@@ -14,10 +14,10 @@ import (
 	"github.com/otelstef/stef/stef-go/codec"
 )
 
-// maxFuzz is the maximum size of inputs, because the naive implementations are slow.
+// maxFuzz is the maximum size of inputs in bytes. The simple implementations for comparison are slow.
 const maxFuzz = 1 << 12
 
-// Words splits data into numbers of 8 bytes.
+// Words splits data into numbers of 64 bits.
 func Words(data []byte) []uint64 {
 	var out []uint64
 	for ; len(data) >= 8; data = data[8:] {
@@ -26,7 +26,7 @@ func Words(data []byte) []uint64 {
 	return out
 }
 
-// runs splits data into runs of bytes. The byte before each run is its length.
+// runs splits data into texts. The byte before each text is its length.
 func runs(data []byte) []string {
 	var out []string
 	for len(data) > 0 {
@@ -37,7 +37,7 @@ func runs(data []byte) []string {
 	return out
 }
 
-// FuzzInts uses the input as the data of a column, and as values to encode.
+// FuzzInts decodes the input as a column of integers. It also encodes the input as values.
 func FuzzInts(f *testing.F) {
 	f.Add([]byte{})
 	f.Add([]byte{0x14, 0, 0})
@@ -79,7 +79,7 @@ func requireInts(t *testing.T, data []byte, values []uint64) {
 	require.Equal(t, bitio.FaultNone, fault.Code)
 }
 
-// FuzzFloats uses the input as the data of a column, and as values to encode.
+// FuzzFloats decodes the input as a column of floats. It also encodes the input as values.
 func FuzzFloats(f *testing.F) {
 	f.Add([]byte{})
 	f.Add([]byte("\xc2\x74\x02\xfd\xc2\x67\x51\x13\x1a\xb5\xb3\x3b\x73\x33\x33\x33\x33\x33"))
@@ -107,8 +107,8 @@ func FuzzFloats(f *testing.F) {
 	})
 }
 
-// FuzzText uses the input as the data of a column of text and of bytes, and as values
-// to encode.
+// FuzzText decodes the input as a column of text and as a column of bytes. It also encodes the input as
+// values.
 func FuzzText(f *testing.F) {
 	f.Add([]byte{})
 	f.Add([]byte("\x04xy\x00\x02q"))
@@ -138,8 +138,8 @@ func FuzzText(f *testing.F) {
 	})
 }
 
-// FuzzDict uses the input as the data of a dictionary column of text and of bytes,
-// and as values to encode.
+// FuzzDict decodes the input as a column of text and as a column of bytes, both with a dictionary. It
+// also encodes the input as values.
 func FuzzDict(f *testing.F) {
 	f.Add([]byte{})
 	f.Add([]byte("\x04ab\x02c\x01"))
@@ -189,7 +189,8 @@ func requireDict(t *testing.T, values []string) {
 	require.Equal(t, bitio.FaultNone, raw.Code)
 }
 
-// FuzzArrays uses the input as the lengths and as the elements of arrays.
+// FuzzArrays decodes arrays. One input is the column of their lengths, the other the column of their
+// elements.
 func FuzzArrays(f *testing.F) {
 	f.Add([]byte{0x67}, []byte("\x02\x00\x03\x04\x00"))
 	f.Add([]byte{0x26}, []byte("\x04ab\x04cd\x01\x02e\x02e\x00"))

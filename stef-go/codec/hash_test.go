@@ -41,9 +41,9 @@ func TestHash(t *testing.T) {
 	f("long that differs within", func(h *codec.Hash) { h.String("a text of more than two words, And its end") })
 }
 
-// TestHashHasKeys checks that flipping the highest bit of an integer changes different
-// bits of different hashes. Without keys, the flip would change the same bits of all hashes.
-// An attacker could construct collisions: the next integer would undo the change.
+// TestHashHasKeys flips the highest bit of integers and compares which bits of their hashes change: they
+// must differ from hash to hash. Without secret keys, the flip would change the same bits of all hashes.
+// An attacker could then construct collisions, with a next integer that undoes the change.
 func TestHashHasKeys(t *testing.T) {
 	const high = 1 << 63
 	differences := map[codec.Hash]bool{}

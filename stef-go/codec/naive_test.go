@@ -17,10 +17,10 @@ import (
 	"github.com/otelstef/stef/stef-go/bitio"
 )
 
-// The following functions implement the format slowly and literally, as the
-// reference for the codecs.
+// The following functions implement the specification step by step, without optimizations. Tests compare
+// the codecs with them.
 
-// bitText is a run of bits as text.
+// bitText is a list of bits as a text of 0 and 1.
 type bitText string
 
 func (s bitText) add(v uint64, n int) bitText {
@@ -31,7 +31,7 @@ func (s bitText) add(v uint64, n int) bitText {
 	return s + bitText(strings.Repeat("0", n-len(digits))+digits)
 }
 
-// bytes returns the bits as bytes. Zeros fill the last byte.
+// bytes returns the bits as bytes. It fills the last byte with zeros.
 func (s bitText) bytes() []byte {
 	s += bitText(strings.Repeat("0", -len(s)&7))
 	out := []byte{}
@@ -78,7 +78,7 @@ func naiveFloats(values []float64) bitText {
 	return s
 }
 
-// naiveText returns the column of text or bytes without a dictionary.
+// naiveText returns the values encoded as a column of text or bytes without a dictionary.
 func naiveText(values []string) []byte {
 	out := []byte{}
 	for _, v := range values {
@@ -87,8 +87,8 @@ func naiveText(values []string) []byte {
 	return out
 }
 
-// naiveDict returns the column of text or bytes with a dictionary that already has
-// entries.
+// naiveDict returns the values encoded as a column of text or bytes with a dictionary. The dictionary
+// already has entries, and naiveDict adds new ones.
 func naiveDict(entries *[]string, values []string) []byte {
 	out := []byte{}
 next:
@@ -121,7 +121,7 @@ type decoder interface {
 	Done() bool
 }
 
-// open makes a decoder read data and returns the Fault in which it will record a failure.
+// open makes a decoder read data. It returns the Fault in which the decoder records a failure.
 func open(d decoder, data []byte) *bitio.Fault {
 	fault := new(bitio.Fault)
 	d.Attach(fault, 3)

@@ -72,7 +72,7 @@ func TestIntsRestart(t *testing.T) {
 	e.Restart()
 	e.Encode(101)
 	require.Equal(t, unhex(t, "c8 01 c5 01 ca 01"), e.AppendTo([]byte{}))
-	// The column ends with the frame, but the state of the codec continues.
+	// The data of a column ends with the frame, but the state of the codec continues.
 	e.Reset()
 	e.Encode(102)
 	require.Equal(t, unhex(t, "c7 01"), e.AppendTo([]byte{}))
@@ -137,7 +137,7 @@ func encodeFloats(values []float64) (data []byte, size int) {
 	return e.AppendTo([]byte{}), e.BitLen()
 }
 
-// requireFloats compares bit for bit.
+// requireFloats decodes data and compares the bits of the floats with values.
 func requireFloats(t *testing.T, data []byte, values []float64) {
 	t.Helper()
 	var d codec.Float64Decoder
@@ -193,7 +193,7 @@ func TestFloat64Restart(t *testing.T) {
 	require.Equal(t, bitio.FaultNone, fault.Code)
 }
 
-// floats returns values of the kinds that the codec treats differently.
+// floats returns n values. They are of all kinds that the codec encodes in different ways.
 func floats(rnd *rand.Rand, n int) []float64 {
 	var values []float64
 	for range n {
@@ -234,8 +234,9 @@ func TestFloat64AgainstNaive(t *testing.T) {
 	}
 }
 
-// TestFloat64EveryWindow tests every pair of numbers of leading and trailing zero bits. The next value has its
-// changed bits between these zeros (the window), or not.
+// The codec of floats writes only a window of bits, without leading and trailing zeros.
+// TestFloat64EveryWindow tests all pairs of leading and trailing zeros. The next value fits into the
+// window or not.
 func TestFloat64EveryWindow(t *testing.T) {
 	for lead := range 64 {
 		for size := 1; size <= 64-lead; size++ {
@@ -264,7 +265,7 @@ func TestFloat64Refuses(t *testing.T) {
 	f(bitio.FaultEnd, bitText("11").add(2, 5).add(63-2, 6).add(1, 5))
 	f(bitio.FaultFloat, bitText("11").add(1, 5).add(63, 6).add(1, 63))
 	f(bitio.FaultFloat, bitText("11").add(31, 5).add(33, 6).add(1, 63))
-	// The widest windows that fit in 64 bits cause no fault.
+	// Windows that just fit into 64 bits cause no fault.
 	f(bitio.FaultNone, bitText("11").add(31, 5).add(32, 6).add(1, 33))
 	f(bitio.FaultNone, bitText("11").add(0, 5).add(63, 6).add(1, 64))
 }
@@ -292,7 +293,7 @@ func TestBool(t *testing.T) {
 	f("a5 80", true, false, true, false, false, true, false, true, true)
 }
 
-// TestComposite covers Bits and Headers, whose values are computed by generated code.
+// TestComposite tests the codecs Bits and Headers, whose values generated code computes.
 func TestComposite(t *testing.T) {
 	var b codec.Bits
 	b.Write(0b101, 3)

@@ -16,7 +16,7 @@ import (
 	"github.com/otelstef/stef/stef-go/codec"
 )
 
-// dictColumn returns values as a column with a dictionary of its own.
+// dictColumn returns values encoded as a column with its own dictionary.
 func dictColumn(values ...string) []byte {
 	var usage codec.Usage
 	var dict codec.StringDict
@@ -29,8 +29,8 @@ func dictColumn(values ...string) []byte {
 	return e.Buf
 }
 
-// Consecutive entries share memory, so that a column of many entries needs few
-// allocations. Data between them is not kept.
+// Consecutive entries of a dictionary share memory, so a column with many entries needs few allocations.
+// The table does not keep other data of the column that is between two entries.
 func TestEntriesShareMemory(t *testing.T) {
 	var entries, apart []string
 	for i := range 1000 {
@@ -67,8 +67,7 @@ func TestEntriesShareMemory(t *testing.T) {
 	f(len(apart), apart...)
 }
 
-// A column remembers long texts until its dictionary restarts, and distinguishes
-// texts of equal length.
+// A column caches its long texts until its dictionary restarts. It distinguishes texts of equal length.
 func TestRepeatedLongTexts(t *testing.T) {
 	var usage codec.Usage
 	var dict codec.StringDict
@@ -132,7 +131,7 @@ func TestReleasedTables(t *testing.T) {
 	}
 }
 
-// Entries that are far apart keep little of the data between them in memory, and all of
+// Entries that are far apart in a column keep only little of the data between them in memory. All of
 // this memory is counted.
 func TestSparseEntries(t *testing.T) {
 	const entries, between = 400, 4 << 10

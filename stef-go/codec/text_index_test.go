@@ -67,7 +67,8 @@ func TestTextIndex(t *testing.T) {
 	}
 }
 
-// Resolve sets the same numbers as Number returns for each text, even if the guesses are wrong.
+// Resolve looks up several texts. It first compares each with a guess. Even if guesses are wrong, it sets
+// the numbers that Number returns for the texts.
 func TestResolveNumbers(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(5, 5))
 	var one, all codec.TextIndex
@@ -139,7 +140,8 @@ func TestDictRefs(t *testing.T) {
 	require.Zero(t, texts[0].Ref)
 }
 
-// Encoders ignore stale references and references of another dictionary.
+// An encoder ignores a reference if its dictionary has restarted since, or if the reference belongs to
+// another dictionary.
 func TestDictForeignRefs(t *testing.T) {
 	e, other := newDictEncoders(), newDictEncoders()
 	foreign := other.text[0].EncodeRef("foreign", 0)
@@ -171,8 +173,8 @@ func TestSameText(t *testing.T) {
 	f(false, "two", two, "one", foreign)
 }
 
-// BenchmarkStringDict encodes values that are mostly known, such as attributes, or
-// mostly new, such as parameters of logs.
+// BenchmarkStringDict encodes texts with a dictionary. Most of them are already in the dictionary, like
+// attributes, or most are new, like parameters of log templates.
 func BenchmarkStringDict(b *testing.B) {
 	const total = 20_000
 	for name, distinct := range map[string]int{"known": 200, "new": total} {

@@ -16,8 +16,8 @@ import (
 	"github.com/otelstef/stef/stef-go/codec"
 )
 
-// plain returns the column of values without a dictionary. It checks that text
-// and bytes have the same encoding.
+// plain returns values encoded as a column without a dictionary. It checks that text and bytes have the
+// same encoding.
 func plain(t testing.TB, values []string) []byte {
 	t.Helper()
 	var usage codec.Usage
@@ -121,7 +121,7 @@ func TestTextRefuses(t *testing.T) {
 	f(bitio.FaultLength, "03 61 62")
 }
 
-// TestStringsOfAFrame: strings do not change after their column is overwritten.
+// TestStringsOfAFrame: decoded strings do not change when the data of their column is overwritten.
 func TestStringsOfAFrame(t *testing.T) {
 	var d codec.StringDecoder
 	data := plain(t, []string{"first", "second"})
@@ -181,7 +181,7 @@ func (e *dictEncoders) restart() {
 	e.usage.Dict = 0
 }
 
-// dictDecoders are the reading side of dictEncoders.
+// dictDecoders has the decoders for the columns of dictEncoders.
 type dictDecoders struct {
 	limit     codec.DictLimit
 	alloc     codec.Alloc
@@ -267,8 +267,8 @@ func TestDictReferences(t *testing.T) {
 	require.Equal(t, append(want, unhex(t, "01 03 05 7f 81 01 8b 01")...), e.column(t, 0))
 }
 
-// TestDictIsShared: two columns use one dictionary, and its entries are numbered
-// in the order of the calls.
+// TestDictIsShared: if two columns share a dictionary, its entries have numbers in the order of the
+// calls, whatever the column.
 func TestDictIsShared(t *testing.T) {
 	e := newDictEncoders()
 	e.encode(0, "ab")
@@ -310,8 +310,8 @@ func TestDictRestart(t *testing.T) {
 	d.requireNext(t, 0, "cd")
 }
 
-// TestDictKeepsSharedEntries: a writer may send a text itself although the dictionary
-// already has it. The reader then adds a second entry with this text.
+// TestDictKeepsSharedEntries: a writer may send a text in full although the dictionary already has it. The
+// reader then adds a second entry with this text.
 func TestDictKeepsSharedEntries(t *testing.T) {
 	d := newDictDecoders(1 << 20)
 	d.open(0, unhex(t, "04 61 62 04 61 62 04 63 64 05"))
@@ -393,8 +393,8 @@ func TestDictLimit(t *testing.T) {
 	require.False(t, l.Take(0), "the limit stays exceeded")
 }
 
-// TestBytesDictKeepsNothing reuses the memory of the bytes that were written, as
-// callers may.
+// TestBytesDictKeepsNothing: after a value of bytes was written, the caller may reuse its memory. The
+// dictionary has a copy.
 func TestBytesDictKeepsNothing(t *testing.T) {
 	for _, n := range []int{2, 8, 16, 17, 100, 5000} {
 		var usage codec.Usage

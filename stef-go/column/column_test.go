@@ -16,7 +16,7 @@ import (
 	"github.com/otelstef/stef/stef-go/column"
 )
 
-// written is a column that holds text.
+// written is a column of a WriteTree whose data is a text.
 type written struct {
 	text      string
 	restarted int
@@ -30,7 +30,7 @@ func (w *written) Restart()                   { w.restarted++ }
 func (w *written) Expect(n int)               { w.expected = n }
 func (w *written) Release()                   { w.text = "" }
 
-// read is a column that remembers its data.
+// read is a column of a ReadTree that stores its data.
 type read struct {
 	data      string
 	set       bool
@@ -52,8 +52,8 @@ type builder[C any] interface {
 	Len() int
 }
 
-// build builds a tree from text such as "a(b c(d) [])", where brackets hold
-// children, and returns its columns in order.
+// build builds a tree from a text such as "a(b c(d) [])". The children of a column are in brackets after
+// it. build returns the columns in order.
 func build[C any](t builder[C], shape string, make func() C) []C {
 	var columns []C
 	for _, word := range strings.Fields(strings.ReplaceAll(strings.ReplaceAll(shape, "(", " ( "), ")", " ) ")) {
@@ -129,7 +129,7 @@ func TestTree(t *testing.T) {
 	require.Equal(t, "root.list[].x", arrays.Path(3))
 }
 
-// payload writes the size table and the data of a tree.
+// payload returns the size table and the data of a tree.
 func payload(t testing.TB, tree *column.WriteTree) []byte {
 	t.Helper()
 	out, size := tree.AppendSizes([]byte{})
@@ -173,7 +173,7 @@ func TestSizeTable(t *testing.T) {
 			require.Equal(t, text, c.data, back.Path(i))
 		}
 	}
-	// If the root is empty, the size table has only the entry of the root.
+	// If the root column is empty, the size table has only the entry of the root.
 	f("1", "")
 	// a and e are empty, so the columns below them have no sizes.
 	f("0101 1 1 1", "R", "R")
@@ -319,7 +319,7 @@ func TestFinish(t *testing.T) {
 	f(0, nil, func([]*read) {})
 	f(3, column.ErrUnread, func(c []*read) { c[3].done = false })
 	f(2, column.ErrUnread, func(c []*read) { c[5].done, c[2].done = false, false })
-	// If bits were missing at the end of a oneof column, other columns may have unread data.
+	// If bits are missing at the end of a oneof column, unread data in other columns is no error.
 	f(0, nil, func(c []*read) { c[1].short, c[4].done = true, false })
 }
 
@@ -334,8 +334,8 @@ func TestReadTreeForAll(t *testing.T) {
 	}
 }
 
-// FuzzSplit splits any bytes. If they are valid, writing the columns again must produce the
-// same data, after a size table that is not longer.
+// FuzzSplit splits any bytes into columns. If they are valid, writing the columns again must produce the
+// same data, and a size table that is not longer.
 func FuzzSplit(f *testing.F) {
 	f.Add([]byte("\x01\x80"))
 	f.Add([]byte("\x01\x5eR"))
@@ -365,8 +365,8 @@ type bitColumn struct{ bitio.BitReader }
 
 func (*bitColumn) Restart() {}
 
-// A column is empty in a frame that has no data for it, even if the column had data in the
-// previous frame or was read beyond its end.
+// If a frame has no data for a column, the column is empty. This holds even if it had data in the
+// previous frame, or was read beyond its end.
 func TestColumnsAreEmptiedBetweenFrames(t *testing.T) {
 	var tree column.ReadTree
 	var a, b bitColumn

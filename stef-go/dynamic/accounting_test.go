@@ -53,9 +53,9 @@ func (r random) setAttributes(attrs *otelstef.Attributes, n int) {
 	}
 }
 
-// changeMetrics replaces the dictionary structs of rec and does not edit them. So the marked
-// fields are exactly the fields that differ. The generated writer sends marked fields, and the
-// writer of package dynamic sends fields that differ: both send the same fields.
+// changeMetrics changes rec at random. It replaces the structs that have a dictionary, and does not edit
+// them. So a field is marked as modified exactly if its value differs. The generated writer sends marked
+// fields, and the writer of package dynamic sends fields that differ. So both send the same fields.
 func (r random) changeMetrics(rec *otelstef.Metrics, n int) {
 	if r.chance(30) {
 		m := otelstef.NewMetric()
@@ -104,8 +104,8 @@ func metricsStream(t *testing.T, seed uint64, count int, opts ...stef.WriterOpti
 	return out.Bytes()
 }
 
-// frameFacts lists the number of records and the flags of each frame. Both depend on the limits of
-// the writer.
+// frameFacts lists the number of records and the flags of each frame. They show after which records a
+// writer ends frames and restarts dictionaries.
 func frameFacts(t *testing.T, root *schema.Struct, stream []byte) []string {
 	var list []string
 	for _, f := range frames(t, root, stream) {

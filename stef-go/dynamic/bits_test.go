@@ -45,7 +45,8 @@ func TestCompact(t *testing.T) {
 	require.ErrorIs(t, w.compact(1<<48), ErrLimit)
 	require.Empty(t, w.data)
 
-	// Test the number 1 in the class with five payload bits, and invalid and truncated codes.
+	// Test the number 1 in a code with five payload bits, which is longer than necessary, and invalid
+	// and truncated codes.
 	r := bitReader{data: []byte{0x21}}
 	v, err := r.compact()
 	require.NoError(t, err)
@@ -101,8 +102,8 @@ func TestVarint(t *testing.T) {
 	f(math.MinInt64, "ff ff ff ff ff ff ff ff ff 01")
 }
 
-// TestFloatWindow reads all forms of the float code: an equal value, a new window, the
-// previous window, and 64 bits at once.
+// TestFloatWindow reads all codes of floats: an equal value, a new window of bits, the previous window,
+// and a window of 64 bits.
 func TestFloatWindow(t *testing.T) {
 	values := []float64{0, 1, 1, 1.5, 1.25, 1, math.Pi, math.Pi + 1e-15, -math.Pi, math.NaN(), math.Copysign(0, -1),
 		math.Float64frombits(1), math.Float64frombits(1 << 63), math.Float64frombits(math.MaxUint64)}
@@ -135,7 +136,7 @@ func TestReadExactly(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, bytes.Equal(data, b))
 
-	// An announced size alone allocates no memory.
+	// Memory is allocated when data arrives, not for the announced size.
 	b, err = readExactly(bytes.NewReader(data[:10]), nil, maxFrame, "data")
 	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
 	require.LessOrEqual(t, cap(b), 2*readChunk)

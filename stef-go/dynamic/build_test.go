@@ -17,9 +17,9 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// Tests write records as plain Go values. Their types are fields for a struct, one for a
-// oneof, pairs for a multimap and list for an array. A number can be an int. In a value of
-// type fields, nil makes a field absent, and a missing field keeps its value.
+// Tests describe records by plain Go values. The type is fields for a struct, one for a oneof, pairs for a
+// multimap and list for an array. A number can be an int. In a value of type fields, nil makes a field
+// absent, and a field that is not named keeps its value.
 type (
 	fields map[string]any
 	one    struct {
@@ -43,7 +43,7 @@ func wholeType(root *schema.Struct) *schema.Type {
 	return &schema.Type{Kind: schema.KindStruct, Name: root.Name, Struct: root}
 }
 
-// build returns a copy of base, a value of type t, with the changes in plain.
+// build returns a copy of base, which is a value of type t. It applies the changes in plain to the copy.
 func build(t *schema.Type, base, plain any) any {
 	switch plain := plain.(type) {
 	case fields:
@@ -100,7 +100,7 @@ func build(t *schema.Type, base, plain any) any {
 	return plain
 }
 
-// records applies changes one after the other, and returns the record after each
+// records applies changes to a record one after another, and returns a copy of the record after each
 // change.
 func records(root *schema.Struct, changes ...fields) []*dynamic.Struct {
 	t := wholeType(root)
@@ -113,8 +113,7 @@ func records(root *schema.Struct, changes ...fields) []*dynamic.Struct {
 	return recs
 }
 
-// write returns a stream of the records. With flushEach it flushes after each
-// record.
+// write returns a stream of the records. If flushEach is true, it flushes after each record.
 func write(tb testing.TB, root *schema.Struct, recs []*dynamic.Struct, flushEach bool, opts ...dynamic.WriterOption) []byte {
 	tb.Helper()
 	var out bytes.Buffer
@@ -165,7 +164,7 @@ func requireRecords(tb testing.TB, root *schema.Struct, want, have []*dynamic.St
 	}
 }
 
-// unhex reads bytes in hexadecimal; spaces, line ends and "|" do not count.
+// unhex returns the bytes of a text in hexadecimal. It ignores spaces, line ends and "|".
 func unhex(tb testing.TB, s string) []byte {
 	tb.Helper()
 	b, err := hex.DecodeString(strings.NewReplacer(" ", "", "\n", "", "\t", "", "|", "").Replace(s))

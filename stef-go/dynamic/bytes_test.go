@@ -101,7 +101,8 @@ func TestBytesMultimap(t *testing.T) {
 	)
 }
 
-// TestBytesMultimapValues tests when a multimap sends changed values without keys.
+// TestBytesMultimapValues tests in which cases a writer sends only the changed values of a multimap,
+// without keys.
 func TestBytesMultimapValues(t *testing.T) {
 	root := rootOf(t, "struct Rec root { M MM } multimap MM { key uint64 value uint64 }")
 	f := func(count int, header string) {
@@ -163,10 +164,10 @@ multimap MM { key string value uint64 }
 struct Sub dict(Sub) { P string dict(P)  Q uint64  R MM }
 multimap MS { key string value string }`
 
-// TestBytesRestart reads and writes frames that restart codecs. The reference
-// implementation sends all fields of structs in such frames. This Writer sends only
-// what changed, or everything if the frame is self-contained. If a frame restarts only
-// the dictionaries, both write the same bytes.
+// TestBytesRestart reads and writes frames that restart codecs. In such frames the reference
+// implementation sends all fields of structs. The Writer of this package sends only fields that changed,
+// or all fields if the frame is self-contained. If a frame restarts only the dictionaries, both write
+// the same bytes.
 func TestBytesRestart(t *testing.T) {
 	const first = plainHead + `
 		00 1b 01 07 5d 49 19 5f 55 24 c0 | 70 | 05 | 02 61 02 62 | 0a 07 | 90 | 04 70 70 | 60 | 48 | c8 01 c5 01 |`

@@ -29,8 +29,8 @@ func decodeOne(t *testing.T, text string, count uint64, runs ...[]byte) ([]strin
 	return lines, nil
 }
 
-// TestPresence makes fields present again. A number without its modified bit keeps its
-// value; a struct with this bit starts from the initial value.
+// TestPresence makes absent fields present again. If the modified bit of the field is 0, a number keeps
+// its earlier value. If the bit is 1, a struct starts from the initial value.
 func TestPresence(t *testing.T) {
 	lines, err := decodeOne(t, "struct Rec root { N uint64 optional  S Sub optional } struct Sub { A uint64  B uint64 }", 4,
 		// Modified and presence bits, the last field first: both fields set, both fields
@@ -44,14 +44,14 @@ func TestPresence(t *testing.T) {
 		`{"n":"5","s":{"a":"0","b":"2"}}` + "\n",
 	}, lines)
 
-	// The struct becomes present for the first time, although its modified bit is not set.
+	// The struct becomes present for the first time, although its modified bit is 0.
 	lines, err = decodeOne(t, "struct Rec root { S Sub optional } struct Sub { A uint64 }", 1, bitRun("0 1"), nil)
 	require.NoError(t, err)
 	require.Equal(t, []string{`{"s":{"a":"0"}}` + "\n"}, lines)
 }
 
-// TestForeignDictionary sends a string in full that is already in the dictionary. The
-// string is then in two entries.
+// TestForeignDictionary: another writer may send a string in full that is already in the dictionary. Then
+// the dictionary has two entries with this string.
 func TestForeignDictionary(t *testing.T) {
 	lines, err := decodeOne(t, "struct Rec root { S string dict(D) }", 5, bitRun("11111"),
 		unhex(t, "04 61 62 | 04 61 62 | 04 63 64 | 03 | 05"))
@@ -61,8 +61,8 @@ func TestForeignDictionary(t *testing.T) {
 	}
 }
 
-// TestNestedStructDictionary decodes a struct inside another struct of the same
-// dictionary. The inner struct is complete first, so it gets the lower number.
+// TestNestedStructDictionary decodes a struct inside another struct. Both have the same dictionary. The
+// inner struct is complete first, so its entry has the lower number.
 func TestNestedStructDictionary(t *testing.T) {
 	lines, err := decodeOne(t, "struct Rec root { D Sub } struct Sub dict(Sub) { N uint64  A []Sub }", 3, bitRun("111"),
 		// Record 1 has a Sub with N 7 that contains a Sub with N 9. Records 2 and 3 refer to
@@ -76,8 +76,8 @@ func TestNestedStructDictionary(t *testing.T) {
 	}, lines)
 }
 
-// TestValuesOnly changes values of a multimap of two pairs without sending the keys. A
-// bit for a third pair is an error.
+// TestValuesOnly decodes changed values of a multimap of two pairs, without keys. One bit for each pair
+// says whether its value changed. A bit for a third pair is an error.
 func TestValuesOnly(t *testing.T) {
 	const text = "struct Rec root { M MM } multimap MM { key string value uint64 }"
 	f := func(change string, want string) {
@@ -101,9 +101,9 @@ func TestValuesOnly(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// TestMissingChoices truncates the column of a oneof. Up to 56 bits may be missing: they
-// are read as zeros, which is the choice none. If bits are missing, unread data in other
-// columns is no error.
+// TestMissingChoices truncates the column of a oneof. Up to 56 bits may be missing: the reader reads them
+// as zeros, which means that no choice is set. If bits are missing, unread data in other columns is no
+// error.
 func TestMissingChoices(t *testing.T) {
 	f := func(want error, choices, count int, coded string, values ...byte) {
 		t.Helper()
@@ -160,8 +160,8 @@ func TestBadColumns(t *testing.T) {
 	f(number, bitRun("1"), []byte{0x80})
 	f(number, bitRun("1"), []byte{2, 0})
 	f(number, bitRun("0"), []byte{2})
-	f(number, bitRun("1 1"), []byte{2})         // fill bits that are not zero
-	f(number, bitRun("1 0000000 0"), []byte{2}) // a whole byte of fill bits
+	f(number, bitRun("1 1"), []byte{2})         // padding bits that are not zero
+	f(number, bitRun("1 0000000 0"), []byte{2}) // a whole byte of padding
 	f(number, bitRun("1"), unhex(t, "ff ff ff ff ff ff ff ff ff 02"))
 
 	const text = "struct Rec root { S string dict(D)  B bytes }"

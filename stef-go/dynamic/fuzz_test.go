@@ -21,8 +21,8 @@ func otelStream(tb testing.TB, root *schema.Struct, seed uint64, opts ...dynamic
 	return write(tb, root, newRandom(seed).records(root, 4), false, opts...)
 }
 
-// FuzzReader reads any bytes as a stream. The result is records or an error of a known
-// kind. The records can be written and read again.
+// FuzzReader reads any bytes as a stream. An error must be of a known kind. The records before the end
+// or the error can be written and read again.
 func FuzzReader(f *testing.F) {
 	var roots []*schema.Struct
 	for i, name := range otelRoots {
@@ -70,8 +70,8 @@ func TestOtelRoots(t *testing.T) {
 	}
 }
 
-// TestDamaged flips every bit of a stream once. The result is records or an error of a
-// known kind.
+// TestDamaged flips one bit of a stream, for every bit. Reading the stream succeeds or returns an error
+// of a known kind.
 func TestDamaged(t *testing.T) {
 	bothCompressions(t, func(t *testing.T, opt dynamic.WriterOption) {
 		root, _, stream := someStream(t, opt)

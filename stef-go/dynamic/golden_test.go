@@ -24,8 +24,8 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// published are the wire schemas of the published schema, by the names that the
-// reference vectors use for roots.
+// published has the wire schemas of the published schema. The keys are the names of roots in the test
+// vectors of the reference implementation.
 var published = map[string]schema.WireSchema{
 	"metrics": {6, 1, 8, 7, 3, 5, 4, 5, 5, 9, 2, 3, 2, 5, 2},
 	"spans":   {4, 1, 3, 7, 5, 14, 4, 6, 2},
@@ -42,8 +42,8 @@ func otelRoot(tb testing.TB, name string) *schema.Struct {
 	return root
 }
 
-// openVector reads a stream of the reference as records of our schema, which
-// extends the published schema.
+// openVector opens a stream of the reference implementation. It reads the records with the schema of this
+// repository, which extends the published schema.
 func openVector(src io.Reader, root *schema.Struct, name string, opts ...dynamic.ReaderOption) (*dynamic.Reader, error) {
 	return dynamic.NewReader(src, root, append(opts, dynamic.WithAssumedSchema(published[name]))...)
 }

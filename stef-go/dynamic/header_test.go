@@ -66,8 +66,8 @@ func TestHeaders(t *testing.T) {
 	f(fixed+"00 86 02 00 01 00 81 02"+long, dynamic.ErrLimit)
 }
 
-// TestUserData checks that the last value of a repeated key counts, and that pairs are
-// written in the order of their keys.
+// TestUserData: if a key occurs several times, its last value counts. A Writer writes the pairs in the
+// order of their keys.
 func TestUserData(t *testing.T) {
 	root := rootOf(t, "struct Rec root { A uint64 }")
 	r, err := dynamic.NewReader(bytes.NewReader(unhex(t,
@@ -103,7 +103,8 @@ func TestUserDataLimits(t *testing.T) {
 	f(map[string]string{"": strings.Repeat("v", 257)}, dynamic.ErrLimit)
 }
 
-// TestUnusableSchemas checks schemas that the schema language would refuse.
+// TestUnusableSchemas: NewReader and NewWriter refuse schemas that programs build themselves and that the
+// schema language does not allow.
 func TestUnusableSchemas(t *testing.T) {
 	str := func(dict string) schema.Type { return schema.Type{Kind: schema.KindString, Dict: dict} }
 	field := func(t schema.Type) *schema.Field { return &schema.Field{Name: "F", Type: t} }

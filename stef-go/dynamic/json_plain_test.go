@@ -110,7 +110,7 @@ func TestPlainJSON(t *testing.T) {
 	f(`{"kind":"Gauge","list":[1,0,2]}`, "List", &dynamic.Array{Elems: []any{uint64(1), uint64(0), uint64(2)}})
 }
 
-// AppendZerosJSON omits only absent fields, at any depth.
+// AppendZerosJSON omits only absent fields, at any depth. It prints fields whose value is 0 or empty.
 func TestZerosJSON(t *testing.T) {
 	s, err := idl.Parse("shop.stef", []byte(`package shop
 struct Order root { Paid bool Total float64 Note string optional Lines []Line By Person Payment Payment State State Labels Labels }

@@ -19,7 +19,7 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// bitRun packs the bits of a text of 0 and 1. It ignores all other characters.
+// bitRun packs a text of 0 and 1 into bytes, one bit for each digit. It ignores all other characters.
 func bitRun(s string) []byte {
 	var run []byte
 	n := 0
@@ -38,7 +38,8 @@ func bitRun(s string) []byte {
 	return run
 }
 
-// dataFrame makes a frame of columns in order. Callers omit the columns below an empty column.
+// dataFrame returns a frame with the data of columns, in order. Callers omit the columns below an empty
+// column.
 func dataFrame(records uint64, runs ...[]byte) []byte {
 	var sizes strings.Builder
 	var columns []byte
@@ -62,7 +63,7 @@ func plainStream(tb testing.TB, frames ...[]byte) []byte {
 	return append(unhex(tb, plainHead), bytes.Join(frames, nil)...)
 }
 
-// failure reads a stream up to its error.
+// failure reads a stream until an error, and returns the number of records before the error.
 func failure(t *testing.T, root *schema.Struct, stream []byte, opts ...dynamic.ReaderOption) (records uint64, err error) {
 	t.Helper()
 	r, err := dynamic.NewReader(bytes.NewReader(stream), root, opts...)
@@ -89,8 +90,8 @@ func TestArrayWithoutData(t *testing.T) {
 	require.Less(t, peak(), uint64(256<<20))
 }
 
-// TestSharedRecordLimit reads a record of some hundred bits. Each element is a dictionary struct that
-// refers to the struct before it twice, so the size of the record with all its parts is about 2^n.
+// TestSharedRecordLimit reads a record of some hundred bits. It has n dictionary structs, each of which
+// refers twice to the struct before it. If every reference counts, the record has about 2^n parts.
 func TestSharedRecordLimit(t *testing.T) {
 	root := rootOf(t, "struct Rec root { L []Twice } struct Twice dict(Twice) { A Twice optional B Twice optional }")
 	for _, n := range []int{30, 62, 63, 64, 65, 70, 200} {
@@ -106,7 +107,8 @@ func TestSharedRecordLimit(t *testing.T) {
 	}
 }
 
-// TestRecordLimit reads records that each grow a little.
+// TestRecordLimit reads records, each a little larger than the previous one, until one exceeds the
+// limit.
 func TestRecordLimit(t *testing.T) {
 	root := rootOf(t, "struct Rec root { M MM } multimap MM { key string value string }")
 	text := strings.Repeat("x", 1000)
@@ -130,8 +132,8 @@ func TestRecordLimit(t *testing.T) {
 	require.Less(t, n, uint64(35))
 }
 
-// TestPathOfWriteLimit: the error of a record that is too large for a Writer names the innermost value that
-// takes more than the limit.
+// TestPathOfWriteLimit: if a record is too large for a Writer, the error names the innermost value that is
+// itself above the limit.
 func TestPathOfWriteLimit(t *testing.T) {
 	root := rootOf(t, "struct Rec root { A In B bytes L []string M MM } struct In { S string T string } multimap MM { key string value string }")
 	f := func(path string, rec fields) {
@@ -186,7 +188,7 @@ func TestDictLimit(t *testing.T) {
 	}
 }
 
-// nested returns a record of n arrays within each other, the innermost empty.
+// nested returns a record with n nested arrays. The innermost array is empty.
 func nested(root *schema.Struct, n int) *dynamic.Struct {
 	var v any = list{}
 	for range n - 1 {
@@ -222,8 +224,8 @@ func TestDepth(t *testing.T) {
 	require.NoError(t, err)
 	require.ErrorIs(t, w.Write(nested(root, fits+1)), dynamic.ErrLimit)
 
-	// Decode such records from bits: each level has the choice bits 01 and the length 1, and
-	// the innermost level has the length 0.
+	// Decode records of nested arrays from bits: each level has the choice bits 01 and the length 1,
+	// and the innermost level has the length 0.
 	g := func(n int, want error) {
 		t.Helper()
 		choices := strings.Repeat("01", n)
@@ -284,8 +286,8 @@ func TestPairLimit(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// TestDictReferencesAreShared reads a record with many references to a long value.
-// The value must not be copied.
+// TestDictReferencesAreShared reads a record with many references to a long value in a dictionary. The
+// reader must not copy the value for each reference.
 func TestDictReferencesAreShared(t *testing.T) {
 	root := rootOf(t, "struct Rec root { A []bytes dict(D) }")
 	const size, count = 1 << 19, 100_000
@@ -294,7 +296,7 @@ func TestDictReferencesAreShared(t *testing.T) {
 	length := bitRun(fmt.Sprintf("00001%019b", count))
 	stream := plainStream(t, dataFrame(1, bitRun("1"), length, value))
 	peak := teltest.WatchHeap(t)
-	// The estimate counts the record as if it did not share the value.
+	// The estimate of the record's size counts the value for each reference.
 	_, err := failure(t, root, stream)
 	require.ErrorIs(t, err, dynamic.ErrLimit)
 	recs := read(t, root, stream, dynamic.WithMaxRecordBytes(math.MaxInt))
