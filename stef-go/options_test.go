@@ -28,8 +28,8 @@ func TestWriterDefaults(t *testing.T) {
 		FrameBytes:  stef.DefaultFrameBytes,
 		DictBytes:   stef.DefaultDictBytes,
 	}, c)
-	// The default is below the default message limit of gRPC, because the last record of a frame
-	// can exceed the frame size.
+	// The default is a little below 4 MiB, the default message limit of gRPC, because a frame can
+	// exceed the frame size by a part of its last record.
 	require.Less(t, c.FrameBytes, 4<<20)
 }
 
@@ -102,8 +102,8 @@ func TestWriterOptionErrors(t *testing.T) {
 	f(`WithUserData: the key or the value of "`+long[:32]+`" has more than 256 bytes`, stef.WithUserData(map[string]string{long + "x": ""}))
 }
 
-// TestOptionsCopy: a change of the arguments of an option after the call does not change the
-// option.
+// TestOptionsCopy: options copy their arguments. If the caller changes an argument later, the option does
+// not change.
 func TestOptionsCopy(t *testing.T) {
 	wire, pairs := schema.WireSchema{1}, map[string]string{"k": "v"}
 	options := []stef.WriterOption{stef.WithSchema(wire), stef.WithUserData(pairs)}

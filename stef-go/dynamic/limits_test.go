@@ -304,7 +304,7 @@ func TestDictReferencesAreShared(t *testing.T) {
 	require.Less(t, peak(), uint64(64<<20))
 }
 
-// TestRecordCount reads frames that announce more records than they have bits.
+// TestRecordCount reads frames that announce more records than their data can have.
 func TestRecordCount(t *testing.T) {
 	root := rootOf(t, "struct Rec root { A bool }")
 	n, err := failure(t, root, plainStream(t, dataFrame(8, bitRun("0000 0000"), nil)))
@@ -317,8 +317,8 @@ func TestRecordCount(t *testing.T) {
 	require.NoError(t, err, "a frame without records")
 }
 
-// TestWriterBoundsDictionaries: a Writer writes no record that a Reader refuses because of its
-// dictionary entries. It restarts the dictionaries if a record fits only after a restart.
+// TestWriterBoundsDictionaries: a Writer writes no record whose dictionary entries exceed the limit of a
+// Reader. If a record exceeds the limit only together with earlier entries, it restarts the dictionaries.
 func TestWriterBoundsDictionaries(t *testing.T) {
 	root := rootOf(t, "struct Rec root { L []S } struct S dict(S) { I Inner } struct Inner dict(Inner) { T string dict(T) }")
 	rec := func(from, n, distinct int) *dynamic.Struct {

@@ -61,7 +61,8 @@ func TestOptionRanges(t *testing.T) {
 	write("WithDictBytes(33554433): limit exceeded: the value must be from 0 to 33554432", dynamic.WithDictBytes(32<<20+1))
 }
 
-// If the schema does not fit, the error says that the records may be of another root.
+// If the schema of a stream does not fit the root of the reader, the error says that the records may be
+// of another root.
 func TestOtherRoot(t *testing.T) {
 	var out bytes.Buffer
 	w, err := otelstef.NewMetricsWriter(&out, stef.WithSchemaHeader())

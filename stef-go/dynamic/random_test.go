@@ -12,16 +12,15 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// random makes schemas, values and options. The seed determines all of them.
+// random creates random schemas, values and options. They depend only on the seed.
 type random struct{ *rand.Rand }
 
 func newRandom(seed uint64) random { return random{rand.New(rand.NewPCG(seed, 0))} }
 
 func (r random) chance(percent int) bool { return r.IntN(100) < percent }
 
-// root makes a schema. A type can refer to earlier types anywhere. It can refer to
-// itself and to later types only where values can end: in optional fields, oneofs,
-// arrays and multimaps.
+// root creates a schema. A type can refer to earlier types anywhere. It can refer to itself and to later
+// types only where values need not be nested further: in optional fields, oneofs, arrays and multimaps.
 func (r random) root() *schema.Struct {
 	var types []schema.Type
 	for i := range 1 + r.IntN(6) {
@@ -138,8 +137,8 @@ func (r random) wire(root *schema.Struct) schema.WireSchema {
 	return w
 }
 
-// change returns a copy of v, a value of type t, with one difference. Beyond a
-// certain depth it adds no further nesting.
+// change returns a copy of v, a value of type t, with one difference. Beyond a certain depth it adds no
+// nested values.
 func (r random) change(t *schema.Type, v any, depth int) any {
 	switch t.Kind {
 	case schema.KindBool:
@@ -202,7 +201,8 @@ func (r random) changeOneof(s *schema.Struct, v *dynamic.Oneof, depth int) *dyna
 	return c
 }
 
-// length returns a length that is close to n, and 0 where the nesting must end.
+// length returns a random length close to n. If depth is too large for further nested values, it
+// returns 0.
 func (r random) length(n, depth int) int {
 	switch {
 	case depth < 0:
@@ -291,7 +291,7 @@ func (r random) text() string {
 	return string(b)
 }
 
-// records makes count records. Some of them equal the previous record or an earlier record.
+// records creates count records. Some of them are equal to the previous or to an earlier record.
 func (r random) records(root *schema.Struct, count int) []*dynamic.Struct {
 	t := wholeType(root)
 	recs := []*dynamic.Struct{dynamic.NewStruct(root)}

@@ -14,7 +14,7 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// TestReadHeader reads headers without the schema of the records.
+// TestReadHeader reads only the headers of streams. The schema of the records need not be known.
 func TestReadHeader(t *testing.T) {
 	s, err := idl.Parse("a.stef", []byte("package a\nstruct A root { X int64 Y string }"))
 	require.NoError(t, err)

@@ -14,9 +14,9 @@ import (
 	"github.com/otelstef/stef/stef-go/dynamic"
 )
 
-// otherBytes lists the vectors that a Writer does not reproduce byte for byte, when it
-// writes their records and ends frames after the same records. It is complete for
-// vectors without compression.
+// A test reads the vectors of the reference implementation and writes their records again, with frames
+// that end after the same records. otherBytes lists the vectors whose bytes then differ, and the reason.
+// The list is complete for vectors without compression.
 var otherBytes = map[string]string{
 	// The reference implementation tracks which fields were set, not which fields changed. It
 	// sends a field again if the field was set to an equal value, if the older schema lacks
@@ -42,8 +42,8 @@ var otherBytes = map[string]string{
 	"s_random_302":           "self-contained",
 	"m_restart_7_zstd":       "self-contained",
 	"m_restart_7_flush_zstd": "self-contained",
-	// The dictionaries have a limit, so some frames have the flag that restarts them, and others do
-	// not.
+	// The dictionaries reach a limit, so only some frames have the flag that restarts them. The test
+	// writes all frames with equal flags.
 	"m_random_opts_200": "flags",
 	"m_random_opts_202": "flags",
 }

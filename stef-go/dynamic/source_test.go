@@ -90,7 +90,7 @@ func TestSlowSources(t *testing.T) {
 	})
 }
 
-// stuck never returns bytes or an error.
+// stuck is a source whose Read returns neither bytes nor an error.
 type stuck struct{}
 
 func (stuck) Read([]byte) (int, error) { return 0, nil }

@@ -18,15 +18,15 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// region is the data that offsets of events refer to: the stream, or the decompressed
-// payload of a frame.
+// region is the data to which the offsets of an event refer: the stream, or the decompressed content of
+// one frame.
 type region struct{ frame int }
 
 // extent is the position of an element in bits: from start, up to but excluding end.
 type extent struct{ start, end int64 }
 
-// traceAll reads a stream to its end or error. It returns the positions of the elements by region,
-// and the details of all events, in the order of the events.
+// traceAll reads a stream to its end or error. For each region it returns the positions of its elements.
+// It also returns the details of all events. Both are in the order of the events.
 func traceAll(stream []byte, root *schema.Struct, opts ...dynamic.ReaderOption) (map[region][]extent, []any, error) {
 	places := map[region][]extent{}
 	var details []any
@@ -57,8 +57,8 @@ func traceAll(stream []byte, root *schema.Struct, opts ...dynamic.ReaderOption) 
 	return places, details, err
 }
 
-// requireCovered checks that elements follow each other without gaps and
-// overlaps, and returns the end of the last element.
+// requireCovered checks that the elements follow each other without gaps and without overlaps. It returns
+// the end of the last element.
 func requireCovered(t *testing.T, places []extent) int64 {
 	t.Helper()
 	slices.SortFunc(places, func(a, b extent) int {

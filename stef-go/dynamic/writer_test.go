@@ -18,8 +18,8 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// TestWrongValues checks that a record that does not fit is refused and does not change
-// the stream.
+// TestWrongValues: if a record has values of wrong types, nil values or invalid choices, the Writer refuses
+// it and the stream does not change.
 func TestWrongValues(t *testing.T) {
 	root := rootOf(t, `struct Rec root { N uint64  S Sub  O Choice  A []string  M MM }
 		struct Sub { B bool  F float64  I int64  X bytes }
@@ -81,8 +81,8 @@ func TestRecordIsNotKept(t *testing.T) {
 	requireRecords(t, root, []*dynamic.Struct{want, rec}, read(t, root, out.Bytes()))
 }
 
-// TestFloatsByBits changes floats in ways that a comparison of numbers misses,
-// in a plain field and in a struct dictionary.
+// A Writer compares the bits of floats. TestFloatsByBits makes changes that a comparison of numbers does
+// not detect, such as from 0 to -0, in a plain field and in a dictionary struct.
 func TestFloatsByBits(t *testing.T) {
 	root := rootOf(t, "struct Rec root { F float64  D Sub } struct Sub dict(Sub) { A []float64 }")
 	var changes []fields
@@ -93,7 +93,8 @@ func TestFloatsByBits(t *testing.T) {
 	requireRecords(t, root, recs, read(t, root, write(t, root, recs, false)))
 }
 
-// TestDictStructWithOptional makes a field present and absent several times.
+// TestDictStructWithOptional makes an optional field of a dictionary struct present and absent several
+// times.
 func TestDictStructWithOptional(t *testing.T) {
 	root := rootOf(t, "struct Rec root { D Sub } struct Sub dict(Sub) { N uint64 optional  T string }")
 	recs := records(root,

@@ -15,8 +15,8 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// zstdCase is an uncompressed stream in parts. Tests join the parts with kinds of
-// compression that a Writer does not use.
+// zstdCase has the parts of an uncompressed stream. Tests compress the parts in valid and invalid ways
+// that a Writer does not use, and join them to a stream.
 type zstdCase struct {
 	root     *schema.Struct
 	recs     []*dynamic.Struct
@@ -141,7 +141,7 @@ func TestZstdSizes(t *testing.T) {
 	}
 }
 
-// TestZstdMore adds data to a zstd frame after content that is already complete.
+// TestZstdMore adds data to a zstd frame whose content is already complete.
 func TestZstdMore(t *testing.T) {
 	c := newZstdCase(t)
 	enc := encoder(t)
@@ -188,7 +188,7 @@ func TestZstdBad(t *testing.T) {
 			return data
 		}
 	}
-	// The frame has content that is not compressed, or no content, or a wrong checksum.
+	// The content of the frame is not compressed or missing, or its checksum is wrong.
 	f(dynamic.ErrCorrupt, 1, at(2, func(content, _ []byte) []byte { return content }))
 	f(dynamic.ErrCorrupt, 1, at(2, func(_, _ []byte) []byte { return nil }))
 	f(dynamic.ErrCorrupt, 1, at(2, func(_, data []byte) []byte {
@@ -211,10 +211,9 @@ func TestZstdBad(t *testing.T) {
 	}))
 }
 
-// TestZstdChecksumBeforeRecords changes the checksum of a frame whose zstd data are
-// flushed and then ended. Writers with checksums write such frames. The reader must
-// return no record of the frame. It must continue after a frame with the right
-// checksum.
+// Writers with checksums flush the zstd data of a frame and then end it with a checksum.
+// TestZstdChecksumBeforeRecords changes the checksum of such a frame: the reader must return no record of
+// the frame. With the right checksum, the reader must return the records and continue.
 func TestZstdChecksumBeforeRecords(t *testing.T) {
 	c := newZstdCase(t)
 	f := func(bad int, later dynamic.FrameFlags) *dynamic.Reader {

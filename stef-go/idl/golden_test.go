@@ -18,8 +18,8 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// TestGolden compares the messages for each schema of testdata with the golden file of the
-// schema. Errors precede warnings. Without a golden file there must be no message.
+// TestGolden compares the errors and warnings for each schema of testdata with the golden file of the
+// schema, which has the errors first. A schema without a golden file must have no errors or warnings.
 func TestGolden(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.stef")
 	require.NoError(t, err)

@@ -154,7 +154,8 @@ func TestSourceTooLarge(t *testing.T) {
 	require.EqualError(t, err, "big.stef: the file has 1048610 bytes, the limit is 1048576")
 }
 
-// TestLongLineOfErrors takes minutes if each error scans the whole line.
+// TestLongLineOfErrors parses a long line with many errors. It would take minutes if the parser scanned
+// the whole line for each error.
 func TestLongLineOfErrors(t *testing.T) {
 	for _, wrong := range []string{"-", ",", "\"", "=`", "/ ", "/*"} {
 		src := "package a\nstruct R root { A bool " + strings.Repeat(wrong, 1<<18)
@@ -194,7 +195,7 @@ func TestErrorIsOneLineEach(t *testing.T) {
 		"dir/a.stef:4:4: unknown type \"int\", did you mean \"int64\"?")
 }
 
-// requireSame compares two schemas except for the positions, which it clears.
+// requireSame compares two schemas without their positions in the text, which it clears.
 func requireSame(tb testing.TB, want, got *schema.Schema) {
 	tb.Helper()
 	text := string(schema.Print(want))

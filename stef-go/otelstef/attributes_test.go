@@ -28,7 +28,7 @@ func someAttributes() *otelstef.Attributes {
 	return m
 }
 
-// TestValueText: String returns the value as text for people, like AsString of pdata.
+// TestValueText: String returns a value as text for humans, like AsString of pdata.
 func TestValueText(t *testing.T) {
 	m := someAttributes()
 	f := func(key, want string) {
@@ -106,7 +106,8 @@ func TestAttributesByKey(t *testing.T) {
 	require.False(t, ok)
 }
 
-// A reader reads the result of all changes between two writes.
+// A program can change attributes several times between two calls of Write. The reader returns the final
+// attributes.
 func TestAttributeChanges(t *testing.T) {
 	var out bytes.Buffer
 	w, err := otelstef.NewSpansWriter(&out)
@@ -138,8 +139,8 @@ func TestAttributeChanges(t *testing.T) {
 	require.NoError(t, r.Err())
 }
 
-// TestAttributesWithRepeatedKeys: parsers of JSON keep one value of a key, so the pairs
-// are printed as an array, as stef cat does.
+// TestAttributesWithRepeatedKeys: JSON parsers keep only one value of a repeated key. So attributes with
+// repeated keys are printed as an array of pairs, as "stef cat" prints them.
 func TestAttributesWithRepeatedKeys(t *testing.T) {
 	f := func(want, text string, keys ...string) {
 		t.Helper()
@@ -161,8 +162,8 @@ func TestAttributesWithRepeatedKeys(t *testing.T) {
 	f(`{"\ufffd":1,"\ufffd\ufffd":2}`, `{"\xfe":1,"\xff\xff":2}`, "\xfe", "\xff\xff")
 }
 
-// TestRecordsRefuseJSON: UnmarshalJSON fails. Without this method encoding/json would set
-// nothing and return nil.
+// TestRecordsRefuseJSON: records have a method UnmarshalJSON that always fails. Without this method,
+// json.Unmarshal would set no field and return nil.
 func TestRecordsRefuseJSON(t *testing.T) {
 	const want = "stef: JSON cannot be read into %s: the output of MarshalJSON is for human readers and logs"
 	require.EqualError(t, json.Unmarshal([]byte(`{"Point":{}}`), otelstef.NewMetrics()), fmt.Sprintf(want, "Metrics"))
@@ -170,7 +171,7 @@ func TestRecordsRefuseJSON(t *testing.T) {
 	require.EqualError(t, json.Unmarshal([]byte(`1`), otelstef.NewAnyValue()), fmt.Sprintf(want, "AnyValue"))
 }
 
-// TestSetTypeUnknown sets a choice that the oneof does not have.
+// TestSetTypeUnknown calls SetType with a choice that the oneof does not have.
 func TestSetTypeUnknown(t *testing.T) {
 	v := otelstef.NewAnyValue()
 	v.SetInt64(5)

@@ -14,8 +14,8 @@ import (
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
-// TestNextBorrowing reads bodies that stay the same from one frame to the next. Their
-// text is in memory that the next frame overwrites.
+// With NextBorrowing, texts stay in the memory of the frame, which the next frame overwrites.
+// TestNextBorrowing reads bodies that do not change from one frame to the next. They must still be right.
 func TestNextBorrowing(t *testing.T) {
 	f := func(options ...stef.WriterOption) {
 		t.Helper()

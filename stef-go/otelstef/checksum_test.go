@@ -65,8 +65,8 @@ func digest(t testing.TB, stream []byte) (sum uint64, records int, err error) {
 	return sum, records, r.Err()
 }
 
-// TestFlippedBitsAreNoticed flips bits of a stream and counts how many of them readers
-// detect. The threat model has the figures. STEF_LONG=1 flips every bit.
+// TestFlippedBitsAreNoticed flips single bits of a stream and counts how many of these faults a reader
+// detects. The threat model of this repository states the results. With STEF_LONG=1 it flips every bit.
 func TestFlippedBitsAreNoticed(t *testing.T) {
 	every := func(step int) int {
 		if os.Getenv("STEF_LONG") != "" {

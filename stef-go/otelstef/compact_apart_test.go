@@ -14,8 +14,8 @@ import (
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
-// TestCompactKeepsOddIDs writes spans in the compact form in which any of the ids may be
-// missing, in random order. All ids must be read unchanged.
+// TestCompactKeepsOddIDs writes spans in the compact form. Some of their ids are missing, at random. The
+// reader must return all ids unchanged.
 func TestCompactKeepsOddIDs(t *testing.T) {
 	for seed := range uint64(2000) {
 		r := rand.New(rand.NewPCG(seed, 0))

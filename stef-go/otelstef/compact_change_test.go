@@ -74,8 +74,8 @@ func writeExemplars(t *testing.T, random *rand.Rand, options ...stef.WriterOptio
 	return out.Bytes()
 }
 
-// change changes a point that was read, but not its exemplars, because the reader decodes the next
-// exemplars relative to those in the record, as in the full form.
+// change changes a point that a reader returned. It does not change the exemplars: programs must not,
+// because the reader decodes the next exemplars relative to them.
 func change(random *rand.Rand, p *otelstef.Point) {
 	p.SetTimestamp(random.Uint64())
 	p.SetStartTimestamp(random.Uint64())
@@ -120,10 +120,10 @@ func exemplarsOf(p *otelstef.Point) (list []*otelstef.Exemplar) {
 	return list
 }
 
-// Readers of the compact form decode exemplars into the record or into a separate list,
-// or copy the exemplars of the series. In any order of these cases, the record must
-// have the same exemplars as in the full form. Exemplars that differ from the last record
-// must be marked.
+// A reader of the compact form has three ways to set the exemplars of a record: it decodes them into the
+// record, decodes them into a separate list, or copies the exemplars of the series. In any order of these
+// cases, the record must have the same exemplars as in the full form, and exemplars that differ from the
+// last record must be marked.
 func TestExemplarsOfBothForms(t *testing.T) {
 	for seed := range uint64(20) {
 		full, err := otelstef.NewMetricsReader(bytes.NewReader(writeExemplars(t, rand.New(rand.NewPCG(seed, 7)))))

@@ -19,8 +19,8 @@ import (
 	"github.com/otelstef/stef/stef-go/steftest"
 )
 
-// If an id of a span has an unusual length, the ids are in the fields of Span. A stream in
-// the compact form can lack some of these fields.
+// The compact form has special fields for ids of the usual lengths. If an id has another length, all ids of
+// the span are in the fields of Span instead. The schema of a stream can lack some of these fields.
 func TestCompactWithoutFieldsOfIDs(t *testing.T) {
 	for kept := range 4 {
 		wire := otelstef.SpansCompactSchema()
@@ -57,9 +57,9 @@ func TestCompactWithoutFieldsOfIDs(t *testing.T) {
 	}
 }
 
-// cuts lists, for each root, the types that a stream in the compact form can send with fewer
-// fields, and the minimum number of fields. Readers return the fields that the compact form
-// computes even if the stream lacks them.
+// cuts lists, for each root, the types that a stream in the compact form can have with fewer fields, and the
+// minimum number of these fields. A reader computes some fields from the compact form, so it returns them
+// even if the stream lacks them.
 var cuts = map[string]map[string]int{
 	"Metrics": {"AnyValue": 0, "Exemplar": 0, "ExemplarValue": 0, "Metric": 1, "Resource": 1, "Scope": 1},
 	"Spans":   {"AnyValue": 0, "Event": 2, "Link": 0, "Span": 9, "SpanStatus": 0, "Resource": 1},

@@ -16,8 +16,8 @@ import (
 	"github.com/otelstef/stef/stef-go/steftest"
 )
 
-// fuzzCompact reads any bytes as a stream of the root. Errors must be typed. The records
-// before an error must not change when they are written in the compact form and read again.
+// fuzzCompact reads any bytes as a stream of the root. Errors must be of type *FormatError. If the records
+// before an error are written in the compact form and read again, they must be unchanged.
 func fuzzCompact(f *testing.F, c compactForm) {
 	for seed := range uint64(6) {
 		r := rand.New(rand.NewPCG(seed, 11))

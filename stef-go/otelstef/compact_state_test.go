@@ -24,9 +24,9 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// BenchmarkCompactState measures how much more memory the writer and the reader need in
-// the compact form than in the full form: per series with 4 attributes, and per span in
-// traces of 10 spans.
+// BenchmarkCompactState measures how many bytes of memory the compact form needs in addition to the full
+// form, in the writer and in the reader: for a series with 4 attributes, and for a span in traces of 10
+// spans.
 func BenchmarkCompactState(b *testing.B) {
 	f := func(name string, n int, write func(b testing.TB, dst *bytes.Buffer, options ...stef.WriterOption) any,
 		read func(b testing.TB, src *bytes.Buffer) statsReader, compact func() stef.WriterOption) {
@@ -86,8 +86,8 @@ func drainLogs(b testing.TB, src *bytes.Buffer) statsReader {
 	return r
 }
 
-// TestCompactStateIsCounted compares the memory of the state that a reader counts with
-// the memory that it holds. Neither is more than twice the other.
+// TestCompactStateIsCounted compares the memory that the state of a reader takes with the memory that the
+// reader counts for it. Neither is more than twice the other.
 func TestCompactStateIsCounted(t *testing.T) {
 	for name, c := range map[string]struct {
 		write   func(b testing.TB, dst *bytes.Buffer, options ...stef.WriterOption) any

@@ -25,7 +25,7 @@ import (
 type compactForm struct {
 	*steftest.Root
 	option stef.WriterOption
-	// plain changes a record of the full schema to the record that is read back.
+	// plain changes a record of the full schema to the record that a reader returns for it.
 	plain func(*dynamic.Struct)
 }
 
@@ -47,7 +47,7 @@ func eachForm(t *testing.T, f func(t *testing.T, r compactForm)) {
 	t.Run("logs", func(t *testing.T) { f(t, compactLogs(t)) })
 }
 
-// observed replaces the ObservedDelta of a record, if present, by the ObservedTime.
+// observed replaces the ObservedDelta of a record, if it is present, by ObservedTime.
 func observed(rec *dynamic.Struct) {
 	log := otelstef.NewLogs()
 	root := logRoot
@@ -145,7 +145,7 @@ func (c *cut) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// In the compact form, too, a frame that restarts everything can be decoded without other frames.
+// A frame with all restart flags can be decoded without other frames, in the compact form, too.
 func TestCompactSelfContained(t *testing.T) {
 	eachForm(t, func(t *testing.T, c compactForm) {
 		for seed := range seeds(40) {
@@ -218,9 +218,9 @@ func TestCompactReset(t *testing.T) {
 	}
 }
 
-// A reader finds the series of a metric by the address of the metric. The initial metric is in no
-// dictionary. The reader must keep this metric in memory while it knows a series of the metric. If
-// it did not, another metric could be allocated at the same address.
+// A reader finds the series of a metric by the address of the metric. No dictionary contains the initial
+// metric of a record, so the reader itself must keep it in memory while it has series of this metric.
+// Otherwise another metric could be allocated at the same address.
 func TestCompactInitialContainer(t *testing.T) {
 	var out bytes.Buffer
 	w, err := otelstef.NewMetricsWriter(&out, otelstef.CompactMetrics())
@@ -275,8 +275,8 @@ func TestCompactDamage(t *testing.T) {
 	})
 }
 
-// TestCompactKeepsIDsOfOtherLengths: a span with an id that is missing or short is written
-// with all three ids, even if they did not change.
+// TestCompactKeepsIDsOfOtherLengths: if an id of a span is missing or too short, the writer writes all
+// three ids of the span, even if they did not change.
 func TestCompactKeepsIDsOfOtherLengths(t *testing.T) {
 	ids := [][3]string{
 		{"0123456789abcdef", "spanid01", "spanid01"},

@@ -11,7 +11,7 @@ import (
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
-// CopyFrom refuses a copy of a value to a part of itself, and of a part to the whole value.
+// CopyFrom refuses to copy a value to a part of this value, or a part of a value to the whole value.
 func TestCopyOfNestedIsRefused(t *testing.T) {
 	const text = "stef: CopyFrom between a value and a part of itself; copy the source to a new value first, and copy from there"
 	f := func(copies ...func()) {
@@ -27,7 +27,8 @@ func TestCopyOfNestedIsRefused(t *testing.T) {
 		f(func() { list.At(0).CopyFrom(v) }, func() { v.CopyFrom(list.At(0)) }, func() { v.CopyFrom(inner.At(0)) })
 		f(func() { list.Append().CopyFrom(v) }, func() { inner.CopyFrom(list) }, func() { list.CopyFrom(inner) })
 
-		// Copies from another value, and between parts of which none contains the other, are possible.
+		// CopyFrom accepts a copy from another value, and between two parts if neither contains the
+		// other.
 		src := otelstef.NewAnyValue()
 		src.CopyFrom(v)
 		require.Equal(t, `[["text"],null]`, src.String())

@@ -197,8 +197,8 @@ func logsOfTwo() io.Reader {
 	return &stream
 }
 
-// A writer may send a text body as a template with parameters, and the time of
-// observation as a difference. Text and Observed read them in every form.
+// A writer may write a text body as a template with parameters, and the observed time as a difference from
+// the time of the record. Text and Observed return the plain text and time in every case.
 func ExampleLogBody_Text() {
 	var stream bytes.Buffer
 	w, err := otelstef.NewLogsWriter(&stream)
@@ -240,8 +240,8 @@ func ExampleLogBody_Text() {
 	// 1005 shutting down true
 }
 
-// Run returns how many of the next records leave the given fields unchanged, here the
-// metric. So a program can handle all points of a metric together.
+// Run returns how many of the next records do not change the given fields, here the metric. So a program
+// can handle all points of a metric together.
 func ExampleMetricsReader_Run() {
 	var stream bytes.Buffer
 	w, err := otelstef.NewMetricsWriter(&stream)
@@ -302,7 +302,7 @@ func ExamplePublishedSpans() {
 	// Output: GET /cart 1 0
 }
 
-// The schema of a stream tells whether it has the compact form.
+// A program can detect by the schema of a stream whether it has the compact form.
 func ExampleCompactSpans() {
 	for _, options := range [][]stef.WriterOption{nil, {otelstef.CompactSpans()}} {
 		var stream bytes.Buffer

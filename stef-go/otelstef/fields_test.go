@@ -19,8 +19,8 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// requireFields compares the fields that a writer or reader reports with the result of
-// schema.Keep for the wire schema.
+// Writers and readers report which fields the stream has. requireFields compares their result with the
+// fields that schema.Keep returns for the wire schema of the stream.
 func requireFields(t *testing.T, root *schema.Struct, wire schema.WireSchema, fields any) {
 	t.Helper()
 	kept, err := schema.Keep(root, wire)
@@ -97,7 +97,7 @@ func testFields[W interface {
 	}
 }
 
-// A dictionary that the schema of a stream lacks is nil, and its method Ref returns 0.
+// If the schema of a stream lacks a dictionary, the dictionary is nil, and its method Ref returns 0.
 func TestDicts(t *testing.T) {
 	root := otelstef.SpansRoot()
 	w, err := otelstef.NewSpansWriter(new(bytes.Buffer))

@@ -18,9 +18,9 @@ import (
 // small limits keep a fuzz target fast, because they bound the work of a reader.
 var small = stef.Limits{FrameBytes: 1 << 20, DictBytes: 1 << 20, RecordBytes: 128 << 10, Depth: 100, WindowBytes: 256 << 10}
 
-// fuzzReader reads streams with the generated reader and with package dynamic. The
-// records that both return must be equal, and either both or neither must return an
-// error. The comments in readBothWays and agree state the exceptions.
+// fuzzReader reads streams with the generated reader and with package dynamic. The records that both
+// return must be equal. Both must return an error, or none. The comments in readBothWays and agree state
+// the exceptions.
 func fuzzReader(f *testing.F, root *steftest.Root, published stef.WriterOption) {
 	for seed := range uint64(4) {
 		for _, options := range settings {
@@ -39,8 +39,8 @@ func readBothWays(t *testing.T, root *steftest.Root, stream []byte) {
 	t.Helper()
 	generated, err := readGenerated(root, stream)
 	byDynamic, errDynamic := readDynamic(root, stream)
-	// An error can occur earlier on one side: package dynamic checks a frame before it
-	// returns the first record.
+	// Package dynamic can return an error at an earlier record than the generated reader: it checks a
+	// whole frame before it returns the first record.
 	n := min(len(generated), len(byDynamic))
 	if diff := steftest.DiffAll(root.Schema, byDynamic[:n], generated[:n]); diff != "" {
 		t.Fatal(diff)
@@ -82,9 +82,8 @@ func readDynamic(root *steftest.Root, stream []byte) (recs []*dynamic.Struct, er
 	return recs, d.Err()
 }
 
-// agree fails unless both readers reach the end of a stream, or both return an error.
-// An error of a limit may be on one side only, because the readers count memory
-// differently.
+// agree requires both readers to reach the end of a stream, or both to return an error. Only one of them
+// may return an error about a limit, because the readers count memory differently.
 func agree(t *testing.T, generated, byDynamic error) {
 	t.Helper()
 	if generated != nil {

@@ -13,9 +13,9 @@ import (
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
-// TestRecordsForOtherGoroutines reads streams in several goroutines. Each goroutine writes its
-// records to its own writer and sends copies of them to another writer, as the package comment
-// of stef describes. The race detector fails the test if a copy shares a value.
+// TestRecordsForOtherGoroutines reads streams in several goroutines. Each goroutine writes its records to
+// its own writer, and sends copies of them to the goroutine of another writer. The package comment of stef
+// describes such copies. If a copy shared a value with its original, the race detector would report it.
 func TestRecordsForOtherGoroutines(t *testing.T) {
 	const streams, records = 3, 40
 	copies := make(chan *otelstef.Metrics) // unbuffered, so that the writers work at the same time

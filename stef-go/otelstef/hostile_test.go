@@ -27,9 +27,9 @@ type hostileReader interface {
 	Close()
 }
 
-// requireCounted reads a hostile stream and compares the memory of its reader with
-// ReaderStats.HeldBytes. The memory must be at most one and a half times the sum of HeldBytes
-// and the allowance, and HeldBytes must not be much larger than the memory.
+// requireCounted reads a hostile stream and compares the memory of its reader with ReaderStats.HeldBytes.
+// The memory must be at most 1.5 times the sum of HeldBytes and allowance. HeldBytes must be at most 3
+// times the sum of the memory and allowance.
 func requireCounted[R hostileReader](t *testing.T, stream []byte, records int, open func(src *bytes.Reader) (R, error)) {
 	t.Helper()
 	before := heap()
@@ -53,7 +53,8 @@ func hostileSpans(src *bytes.Reader) (*otelstef.SpansReader, error) {
 	return otelstef.NewSpansReader(src)
 }
 
-// Tables of dictionaries grow by doubling, and keep memory when the dictionaries restart.
+// The tables of dictionaries double their memory when they grow, and keep it when the dictionaries restart.
+// HeldBytes must count this memory.
 func TestHostileTables(t *testing.T) {
 	if testing.Short() {
 		t.Skip("needs many entries")
@@ -105,7 +106,8 @@ func TestHostileIDs(t *testing.T) {
 	})
 }
 
-// The lists of the compact form can be long although no point uses them.
+// The lists Words and Floats of the compact form can be long although no point uses them. HeldBytes must
+// count them.
 func TestHostileCompactLists(t *testing.T) {
 	root := otelstef.MetricsCompactRoot()
 	rec := dynamic.NewStruct(root)
@@ -131,8 +133,8 @@ func TestHostileCompactLists(t *testing.T) {
 	})
 }
 
-// After a restart of the dictionaries, a reader of the compact form keeps the resource, scope
-// and metric of the record in memory.
+// After a restart of the dictionaries, a reader of the compact form keeps the resource, scope and metric of
+// the record in memory. HeldBytes must count them.
 func TestHostileContainers(t *testing.T) {
 	var out bytes.Buffer
 	w, err := otelstef.NewMetricsWriter(&out, otelstef.CompactMetrics(), stef.WithFrameBytes(60<<20), stef.WithDictBytes(1<<30),

@@ -35,9 +35,9 @@ func (f *fragile) Write(b []byte) (int, error) {
 	return f.Buffer.Write(b)
 }
 
-// interrupted writes random records with one writer. Between the records it flushes, begins new
-// streams, exceeds limits, writes large texts and makes the destination fail. One reader reads all
-// streams, some of them only in part. It must return the records of the frames that were written.
+// interrupted writes random records with one writer. Between the records it flushes, begins new streams,
+// exceeds limits, writes large texts and makes the destination fail. Then one reader reads all streams,
+// some of them only in part. It must return the records of all frames that were written.
 func interrupted[R any, W interface {
 	steftest.Writer[R]
 	Reset(io.Writer) error

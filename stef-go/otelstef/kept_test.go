@@ -16,9 +16,9 @@ import (
 	"github.com/otelstef/stef/stef-go/steftest"
 )
 
-// The generated code and package dynamic still read streams that were written before
-// the compact form existed. Writers still write the same bytes in the schemas of
-// these streams, also when the newest schema has grown.
+// The generated code and package dynamic can still read streams that were written before the compact form
+// existed. With the schemas of these streams, writers still write the same bytes, although the newest
+// schema has more fields.
 func TestKeptStreams(t *testing.T) {
 	f := func(name string, root *steftest.Root) {
 		t.Helper()

@@ -39,8 +39,8 @@ func fillWide(m *otelstef.Attributes, n int) {
 	}
 }
 
-// TestOversizeMultimaps writes records with a multimap over the limit, in each part of a record
-// that can have one. The writer refuses the records without a change of the stream, and continues.
+// TestOversizeMultimaps writes records with too many pairs in a multimap, for each multimap of a record.
+// The writer refuses these records, does not change the stream, and continues.
 func TestOversizeMultimaps(t *testing.T) {
 	wide := otelstef.NewResource()
 	fillWide(wide.Attributes(), stef.MaxPairs+1)

@@ -17,7 +17,8 @@ import (
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
-// TestListsAreSafe lists the exported methods of lists: none can clear modification marks.
+// TestListsAreSafe compares the exported methods of lists with a list in the test. None of these methods
+// may clear marks of modified fields.
 func TestListsAreSafe(t *testing.T) {
 	f := func(l any, extra ...string) {
 		t.Helper()
@@ -101,7 +102,7 @@ func TestMissingValues(t *testing.T) {
 	}
 }
 
-// A reader reads the result of all changes between two writes.
+// A program can change lists several times between two calls of Write. The reader returns the final lists.
 func TestListChanges(t *testing.T) {
 	var out bytes.Buffer
 	w, err := otelstef.NewSpansWriter(&out)

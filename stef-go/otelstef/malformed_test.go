@@ -18,8 +18,8 @@ import (
 	"github.com/otelstef/stef/stef-go/steftest"
 )
 
-// maxHeap is the maximum growth of the heap while a hostile stream is read: the
-// largest frame, its copy, and the memory of the largest record.
+// maxHeap is the maximum growth of the heap in bytes while a hostile stream is read. It allows for the
+// largest frame, a copy of this frame, and the memory of the largest record.
 const maxHeap = 256 << 20
 
 func TestMalformedVectors(t *testing.T) {

@@ -19,11 +19,12 @@ import (
 // Benchmarks print this name of their data as the first line of their output.
 var _ = benchdata.Name("synthetic: records of the test")
 
-// idleBytes is the maximum memory of a stream that was opened and is not used.
+// idleBytes is the maximum memory in bytes of a writer or reader that has handled only the headers of its
+// stream.
 const idleBytes = 128 << 10
 
-// idleStreams returns functions by name. Each function opens a writer or a reader of a stream
-// with compression. The writer or reader has then handled only the headers.
+// idleStreams returns functions. Each of them opens a writer or a reader of a stream with compression, which
+// has then handled only the headers. The key is the name of the benchmark or test.
 func idleStreams(tb testing.TB) map[string]func() any {
 	tb.Helper()
 	var headers [3]bytes.Buffer

@@ -17,8 +17,8 @@ import (
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
-// A nil destination, source or option is an error of the constructor, and a nil
-// shared value panics where it is set.
+// If the destination, the source or an option is nil, the constructor returns an error. If a program sets a
+// nil shared value in a record, the setter panics.
 func TestNil(t *testing.T) {
 	_, err := otelstef.NewMetricsWriter(nil)
 	require.EqualError(t, err, "stef: the destination is nil")
@@ -54,8 +54,8 @@ func TestZeroValueIsNotCopied(t *testing.T) {
 	require.PanicsWithValue(t, fmt.Sprintf(text, "Logs"), func() { otelstef.NewLogs().CopyFrom(new(otelstef.Logs)) })
 }
 
-// A getter may return nil for a value that does not exist. The getters of this nil
-// value return zero values, so Value().Histogram().BucketCounts() works on a point with an integer.
+// If a value does not exist, its getter may return nil. The getters of this nil return zero values. So
+// Value().Histogram().BucketCounts() works even for a point with an integer.
 func TestNilGetters(t *testing.T) {
 	p := otelstef.NewPoint()
 	p.Value().SetInt64(7)

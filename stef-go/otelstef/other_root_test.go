@@ -16,8 +16,9 @@ import (
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
-// If the stream announces its schema, the error of a reader of another root names the root that
-// the stream seems to have. Otherwise, the error says that the stream may have another root.
+// If a program opens a stream with the reader of another root, and the stream announces its schema, the
+// error names the root that the stream seems to have. If it announces none, the error says that the stream
+// may have another root.
 func TestOtherRoot(t *testing.T) {
 	type writer interface{ Close() error }
 	type kind struct {
@@ -95,14 +96,15 @@ func TestNewerSchema(t *testing.T) {
 	require.ErrorContains(t, err, "the wire schema has more structs and oneofs than the records have in this code: the stream is newer than the reader, or its records are not those of Metrics")
 }
 
-// A nil schema keeps the default, which omits the fields of the compact form.
+// stef.WithSchema(nil) does not change the default schema, which omits the fields of the compact form.
 func TestNilSchema(t *testing.T) {
 	w, err := otelstef.NewLogsWriter(io.Discard, stef.WithSchema(nil))
 	require.NoError(t, err)
 	require.Equal(t, otelstef.LogsSchema(), w.Schema())
 }
 
-// The error of a writer says that its schema may be the schema of another root.
+// If the schema option of a writer does not fit its root, the error says that it may be the schema of
+// another root.
 func TestWriterOfOtherRoot(t *testing.T) {
 	_, err := otelstef.NewLogsWriter(io.Discard, stef.WithSchema(otelstef.MetricsSchema()))
 	require.ErrorIs(t, err, stef.ErrSchema)

@@ -96,8 +96,8 @@ func TestRefusedSchemas(t *testing.T) {
 	f(6, 1, 8, 7, 4, 4, 5, 5, 5, 5, 9, 2, 3, 2, 5, 2, 1)
 }
 
-// TestRunAndBuffered reads ahead in a stream, and then reads the records to check the
-// results.
+// TestRunAndBuffered calls Run and BufferedRecords, which tell about the next records. Then it reads these
+// records and compares.
 func TestRunAndBuffered(t *testing.T) {
 	eachRoot(t, func(t *testing.T, root *steftest.Root) {
 		s := writeStream(t, root, 9, 20)
@@ -169,8 +169,8 @@ func TestRunInCompactForm(t *testing.T) {
 
 func modified(rec any) uint64 { return rec.(interface{ Modified() uint64 }).Modified() }
 
-// TestResetReader reads a stream with a reader that has read another stream, completely
-// or not.
+// TestResetReader resets a reader that has read another stream, completely or in part. Then it reads a
+// stream with it.
 func TestResetReader(t *testing.T) {
 	root := metricsRoot(t)
 	one := writeStream(t, root, 1, 3, stef.WithCompression(stef.Zstd))

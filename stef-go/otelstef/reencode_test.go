@@ -31,9 +31,9 @@ const (
 	someFlags = "some flags"
 )
 
-// otherBytes lists the test vectors that a writer does not reproduce byte for byte, when it writes
-// their records and ends frames after the same records. The list is complete for vectors without
-// compression.
+// A test reads the vectors of the reference implementation and writes their records again, with frames that
+// end after the same records. otherBytes lists the vectors whose bytes then differ, and the reason. The
+// list is complete for vectors without compression.
 var otherBytes = map[string]string{
 	"m_attr_counts":            setNotChanged,
 	"m_dict_structs":           setNotChanged,

@@ -20,7 +20,7 @@ import (
 	"github.com/otelstef/stef/stef-go/steftest"
 )
 
-// Times are written as package time writes them.
+// AppendTime writes the same text as package time.
 func TestAppendTime(t *testing.T) {
 	formats := map[otelstef.TimeFormat]string{
 		otelstef.TimeSeconds:      "2006-01-02T15:04:05Z",
@@ -71,7 +71,7 @@ func clock(format string, unixNano uint64) string {
 	return strings.Replace(at.Format(clockLayouts[format[0]]), "?", decimals, 1) + at.Format(zone)
 }
 
-// AppendClock writes what package time writes.
+// AppendClock writes the same text as package time.
 func TestAppendClock(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 3))
 	const decimals, zones = "0123456789abcdefghi", "0Z+: "
@@ -104,7 +104,8 @@ func TestAppendClock(t *testing.T) {
 	}
 }
 
-// A decimal reads back as the same double, and has at least as many decimal places as requested.
+// If the text of AppendDecimal is parsed, the result is the same double. The text has at least as many
+// decimal places as requested.
 func TestAppendDecimal(t *testing.T) {
 	f := func(x float64, digit byte, want string) {
 		t.Helper()
@@ -143,7 +144,7 @@ func TestAppendDecimal(t *testing.T) {
 	}
 }
 
-// meant returns what a parameter stands for, by the table of the specification.
+// meant returns the text that a parameter of a template stands for, by the table of the specification.
 func meant(log *otelstef.LogRecord, key bool, value string) string {
 	if !key || len(value) < 2 || value[0] != 0 {
 		return value
@@ -185,8 +186,8 @@ func meant(log *otelstef.LogRecord, key bool, value string) string {
 	return value
 }
 
-// A reader replaces references by their text, whatever changes from one record to the
-// next, and marks what changed.
+// A reader replaces the references in a body by their texts, whatever changes from one record to the next.
+// It marks the fields that changed.
 func TestBodyReferences(t *testing.T) {
 	c := compactLogs(t)
 	texts := []string{"\x00t", "\x00s", "\x00a\x00", "\x00a\x01", "\x00a\x02", "\x00a\xff", "\x00T0", "\x00T3", "\x00T9", "\x00T7", "\x00", "\x00x", "plain", "",
@@ -287,7 +288,8 @@ func changeLog(r *rand.Rand, rec *otelstef.LogRecord, texts []string) {
 	}
 }
 
-// The texts of references are limited: a few bytes cannot stand for a very large text.
+// The total length of the texts that references stand for is limited. Otherwise a few bytes could stand for
+// a very large text.
 func TestTooManyReferences(t *testing.T) {
 	f := func(size, references int) error {
 		var out bytes.Buffer

@@ -15,8 +15,8 @@ import (
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
-// TestReferences: setting texts with their references writes the same bytes as setting
-// texts without references, whatever happens to the dictionaries.
+// Setters accept a text together with its dictionary reference, which saves a lookup. TestReferences: the
+// stream has the same bytes as without references, even if the references are no longer valid.
 func TestReferences(t *testing.T) {
 	f := func(options ...stef.WriterOption) {
 		t.Helper()
@@ -94,8 +94,8 @@ func TestReferences(t *testing.T) {
 	f(stef.WithRestart(stef.RestartDictionaries|stef.RestartCodecs), stef.WithDictBytes(300))
 }
 
-// TestReferencesOfReaders: the values of a reader's record have no references to texts, even if
-// a value was an integer before, and this integer is equal to a reference.
+// TestReferencesOfReaders: the values of a reader's record have no references to texts. This holds even if a
+// value was an integer before, and the integer is equal to a reference.
 func TestReferencesOfReaders(t *testing.T) {
 	var in bytes.Buffer
 	w, err := otelstef.NewLogsWriter(&in)

@@ -37,7 +37,7 @@ func otelSchema(tb testing.TB) *schema.Schema {
 	return parsed.schema
 }
 
-// constructors are all generated constructors, so that mutators can make any value.
+// constructors lists all generated constructors. Mutators of tests need them to create values.
 var constructors = []any{
 	otelstef.NewMetrics, otelstef.NewSpans, otelstef.NewLogs, otelstef.NewMetric, otelstef.NewResource, otelstef.NewScope,
 	otelstef.NewEnvelope, otelstef.NewEnvelopeAttributes, otelstef.NewAttributes, otelstef.NewAnyValue, otelstef.NewKeyValueList,

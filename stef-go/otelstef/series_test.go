@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// After a record of a series, the index expects one of the last two series that followed this
-// series. While these two alternate, no attributes are hashed.
+// For each series, the index caches the last two series that followed it. If the next record belongs to one
+// of them, the index finds the series without hashing attributes.
 func TestSeriesHaveTwoFollowers(t *testing.T) {
 	var x seriesIndex
 	x.begin()
@@ -49,8 +49,8 @@ func TestSeriesHaveTwoFollowers(t *testing.T) {
 	require.Len(t, known, 4)
 }
 
-// Other streams reuse the memory of the exemplars of a discarded series. This memory must
-// contain no exemplars and no texts.
+// When a series is discarded, other streams reuse the memory of its exemplars. This memory must contain no
+// exemplars and no texts.
 func TestReleasedExemplarsAreEmpty(t *testing.T) {
 	e := NewExemplar()
 	e.SetTimestamp(1)

@@ -26,8 +26,8 @@ func resource(name string) *otelstef.Resource {
 	return r
 }
 
-// TestSharedValuesAreFrozen changes values that are shared. Each change panics, at every
-// depth, and has no effect.
+// TestSharedValuesAreFrozen: a change of a shared value, or of a value at any depth in it, panics and has no
+// effect.
 func TestSharedValuesAreFrozen(t *testing.T) {
 	f := func(change func(r *otelstef.Resource)) {
 		t.Helper()
@@ -70,7 +70,7 @@ func TestSharedValuesAreFrozen(t *testing.T) {
 	f(func(r *otelstef.Resource) { r.EntityRefs().At(0).SetType(r.EntityRefs().At(0).Type() + "x") })
 	f(func(r *otelstef.Resource) { r.EntityRefs().At(0).IDKeys().Append("x") })
 
-	// A reader's values are shared, too.
+	// The values in the record of a reader are shared, too.
 	var out bytes.Buffer
 	w, err := otelstef.NewMetricsWriter(&out)
 	require.NoError(t, err)
@@ -133,8 +133,7 @@ func TestSetSharedMarks(t *testing.T) {
 	require.Equal(t, []string{"", "a", "a", "a", "a", "a", "ax", "b", "b", "b"}, names)
 }
 
-// TestSharedBySeveralWriters sets the same values in the records of writers that write
-// alternately.
+// TestSharedBySeveralWriters: several writers take turns, and their records share the same values.
 func TestSharedBySeveralWriters(t *testing.T) {
 	values := []*otelstef.Resource{resource("a"), resource("b"), resource("a")}
 	const writers = 3
@@ -174,8 +173,8 @@ func TestSharedBySeveralWriters(t *testing.T) {
 	}
 }
 
-// TestPartOfAnotherRecord sets a value that belongs to another record. The setter copies
-// the value, so the other record can still change its own value.
+// TestPartOfAnotherRecord sets a value that is a part of another record. The setter copies the value, so
+// later changes of the other record have no effect.
 func TestPartOfAnotherRecord(t *testing.T) {
 	other, rec := otelstef.NewMetrics(), otelstef.NewMetrics()
 	other.EditScope().SetName("one")
@@ -216,8 +215,8 @@ func TestPassOn(t *testing.T) {
 	}
 }
 
-// TestModified checks the marks of a writer's record and of the record of its reader,
-// after changes between two writes.
+// TestModified changes the record of a writer between two calls of Write. It checks which fields Modified
+// reports, for this record and for the record of a reader.
 func TestModified(t *testing.T) {
 	var out bytes.Buffer
 	w, err := otelstef.NewMetricsWriter(&out)
@@ -307,8 +306,8 @@ func TestFloatsByTheirBits(t *testing.T) {
 	require.Equal(t, want, have)
 }
 
-// A value must not be shared by writers on different goroutines. The race detector
-// reports programs that do so: this test runs itself with the race detector and expects a report.
+// Writers on different goroutines must not share a value. The race detector reports programs in which they
+// do: this test runs itself as such a program, with the race detector, and expects a report.
 func TestSharedAcrossGoroutines(t *testing.T) {
 	if os.Getenv("STEF_RACE_CHILD") != "" {
 		r := otelstef.NewResource()
@@ -342,8 +341,8 @@ func TestSharedAcrossGoroutines(t *testing.T) {
 	require.Contains(t, string(out), "DATA RACE")
 }
 
-// The setters of Metric change the record of a writer until the value is shared. After that, they
-// panic, and EditMetric works.
+// A program can call the setters of Metric in the record of a writer until the metric is shared. After that
+// the setters panic. EditMetric returns a metric that can be changed.
 func TestSettersWithoutEdit(t *testing.T) {
 	var out bytes.Buffer
 	w, err := otelstef.NewMetricsWriter(&out)

@@ -34,7 +34,7 @@ func TestSlowSources(t *testing.T) {
 	})
 }
 
-// stutter returns no bytes from every second call.
+// stutter is a source. Every second call of Read returns no bytes and no error.
 type stutter struct {
 	r    io.Reader
 	turn bool
@@ -47,9 +47,8 @@ func (s *stutter) Read(b []byte) (int, error) {
 	return s.r.Read(b[:min(len(b), 3)])
 }
 
-// TestTruncation truncates streams at every offset. At the end of a frame, the stream
-// ends without an error. Anywhere else there is an error, and no record of the
-// incomplete frame is returned.
+// TestTruncation truncates streams at every offset. If the offset is the end of a frame, the stream ends
+// without an error. Otherwise the reader returns an error, and no record of the incomplete frame.
 func TestTruncation(t *testing.T) {
 	eachStream(t, 3, func(t *testing.T, root *steftest.Root, s stream) {
 		complete := 0
@@ -74,8 +73,8 @@ func TestTruncation(t *testing.T) {
 
 var errSource = errors.New("the source is gone")
 
-// TestFailingSource makes the source fail after every number of bytes. The reader must
-// never report this as the end of the stream.
+// TestFailingSource makes the source fail at every offset of a stream. The reader must never report this as
+// the end of the stream.
 func TestFailingSource(t *testing.T) {
 	eachStream(t, 2, func(t *testing.T, root *steftest.Root, s stream) {
 		complete := 0
@@ -92,7 +91,8 @@ func TestFailingSource(t *testing.T) {
 	})
 }
 
-// TestErrorsLast calls Next after the end of a stream and after an error.
+// TestErrorsLast: after the end of a stream or an error, further calls of Next return false, and Err does
+// not change.
 func TestErrorsLast(t *testing.T) {
 	eachStream(t, 2, func(t *testing.T, root *steftest.Root, s stream) {
 		f := func(stream []byte, want error) {

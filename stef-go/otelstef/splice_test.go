@@ -11,8 +11,8 @@ import (
 	"github.com/otelstef/stef/stef-go/steftest"
 )
 
-// FuzzSplice joins frames of two streams with the same root and settings in any order, which no
-// writer does. The generated reader and package dynamic must return the same records.
+// FuzzSplice joins frames of two streams with the same root and settings, in any order. No writer writes
+// such streams. The generated reader and package dynamic must still return the same records.
 func FuzzSplice(f *testing.F) {
 	roots := []*steftest.Root{metricsRoot(f), spansRoot(f), logsRoot(f)}
 	names := slices.Sorted(maps.Keys(settings))

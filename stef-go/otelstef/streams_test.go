@@ -27,7 +27,8 @@ func (c *chunks) Write(b []byte) (int, error) {
 type stream struct {
 	bytes []byte
 	recs  []*dynamic.Struct
-	// borders maps each offset at which a stream may end to the number of records before it.
+	// borders has the offsets at which the stream may end. The value is the number of records before
+	// the offset.
 	borders map[int]int
 }
 
@@ -59,7 +60,7 @@ func writeStream(tb testing.TB, root *steftest.Root, seed uint64, frames int, op
 	return s
 }
 
-// settings are options of writers that make a difference for readers.
+// settings has writer options for streams that readers decode in different ways.
 var settings = map[string][]stef.WriterOption{
 	"none":          nil,
 	"none, restart": {stef.WithRestart(stef.RestartAll)},

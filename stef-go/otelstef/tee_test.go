@@ -15,10 +15,10 @@ import (
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
-// TestSharedValuesInTwoWriters writes records with the same shared values to two writers in one
-// goroutine, as the package comment of stef allows. Each writer stores its references in the
-// values. Both streams must have all records, also in the compact form, whose series depend on
-// the references.
+// TestSharedValuesInTwoWriters: two writers in one goroutine write records with the same shared values, as
+// the package comment of stef allows. Each writer stores its dictionary references in the values. Both
+// streams must still have all records. This includes the compact form, where the series depend on the
+// references.
 func TestSharedValuesInTwoWriters(t *testing.T) {
 	for seed := range uint64(40) {
 		for name, options := range map[string][]stef.WriterOption{

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Texts that share an allocation do not overlap. Chunks stay small, so that a text which is
-// kept retains little memory of other texts.
+// Texts that share an allocation, a chunk, do not overlap. Chunks are small, so a program that keeps one
+// text keeps only little memory of other texts.
 func TestTextChunk(t *testing.T) {
 	var c textChunk
 	r := rand.New(rand.NewPCG(1, 2))

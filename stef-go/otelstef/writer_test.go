@@ -80,7 +80,8 @@ func TestFailingDestination(t *testing.T) {
 	}
 }
 
-// A program that ignores the error of a writer does not fill the dictionaries without bound.
+// If a program ignores the error of a writer and calls Write again and again, the dictionaries stay below
+// their limit.
 func TestDictSizeAfterError(t *testing.T) {
 	const limit = 5000
 	for _, options := range [][]stef.WriterOption{nil, {otelstef.CompactMetrics()}} {
@@ -156,8 +157,8 @@ func TestSameBytes(t *testing.T) {
 	})
 }
 
-// TestResetWriter writes a stream with a writer that has written another stream,
-// completely or not.
+// TestResetWriter resets a writer that has written another stream, completely or in part. Then it writes a
+// stream with it.
 func TestResetWriter(t *testing.T) {
 	options := []stef.WriterOption{stef.WithCompression(stef.Zstd), stef.WithRestart(stef.RestartAll), stef.WithFrameBytes(500)}
 	fill := metricsFill()
@@ -205,8 +206,7 @@ func TestResetWriter(t *testing.T) {
 	f(func(w *otelstef.MetricsWriter) { require.ErrorIs(t, w.Reset(&failing{}), errFull) })
 }
 
-// TestFailedReset resets a writer to a destination that fails. After that, the writer
-// writes nothing.
+// TestFailedReset: if Reset fails because the destination fails, the writer writes nothing afterwards.
 func TestFailedReset(t *testing.T) {
 	w, err := otelstef.NewMetricsWriter(io.Discard)
 	require.NoError(t, err)
@@ -300,8 +300,8 @@ func TestAnnouncedSchemas(t *testing.T) {
 	f(logsRoot(t), otelstef.LogsSchema(), true, stef.WithSchemaHeader())
 }
 
-// A record with a large text begins the next frame if it does not fit in the current frame. With
-// all restart flags, the next frame can be decoded without the earlier frames, too.
+// If a record with a large text does not fit in the current frame, it begins the next frame. With all
+// restart flags, this frame, too, can be decoded without earlier frames.
 func TestLargeRecordInOwnFrame(t *testing.T) {
 	large := strings.Repeat("x", 63<<20-150)
 	for name, form := range map[string]stef.WriterOption{"full": stef.WithSchemaHeader(), "compact": otelstef.CompactLogs()} {

@@ -44,8 +44,8 @@ func readLogs(stream []byte, options ...stef.ReaderOption) ([]string, error) {
 	return names, r.Err()
 }
 
-// TestZstdDict: a stream with a dictionary is smaller. Readers that have this dictionary,
-// alone or among others, read the stream; readers without this dictionary return an error.
+// TestZstdDict: a stream is smaller with a zstd dictionary. Readers that have this dictionary, alone or with
+// others, can read the stream. Readers without it return an error.
 func TestZstdDict(t *testing.T) {
 	dict, err := stef.NewZstdDict(logStream(t, 3))
 	require.NoError(t, err)

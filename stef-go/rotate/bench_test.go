@@ -39,9 +39,9 @@ func BenchmarkWrite(b *testing.B) {
 	}
 }
 
-// BenchmarkChecksums writes 30,000 records in batches of several sizes, and reports the bytes of
-// a record without and with checksums. The records are points of 100 series: with values that
-// repeat, with counters that grow by random steps, and with counters and random ids.
+// BenchmarkChecksums writes 30,000 records in batches of several sizes. It reports the bytes of a record
+// without and with checksums. The records are points of 100 series. There are three kinds of points: values
+// that repeat, counters that grow by random steps, and such counters with random ids.
 func BenchmarkChecksums(b *testing.B) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for _, kind := range []string{"repeating", "counters", "ids"} {

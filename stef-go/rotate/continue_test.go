@@ -17,7 +17,7 @@ import (
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
-// setOnce writes record n. It sets the time in each record, and most fields only in the first.
+// setOnce writes record n. It sets the time in each record, and most other fields only in the first record.
 func setOnce(s *otelstef.LogsWriter, n uint64) error {
 	if rec := s.Record(); n == 1 {
 		rec.EditResource().Attributes().AppendString("service.name", "cart")
@@ -30,7 +30,7 @@ func setOnce(s *otelstef.LogsWriter, n uint64) error {
 	return s.Write()
 }
 
-// requireAllSet reads all files, whose records must be those of setOnce.
+// requireAllSet reads all files. Their records must have the fields that setOnce sets.
 func requireAllSet(t *testing.T, dir string, files int, times []uint64) {
 	t.Helper()
 	list, got := names(t, dir), []uint64(nil)
@@ -54,8 +54,8 @@ func requireAllSet(t *testing.T, dir string, files int, times []uint64) {
 	require.Equal(t, times, got)
 }
 
-// Fields that a program sets once are in the records of every file, whatever the reason
-// for the new file.
+// If a program sets fields only once, the records of all later files still have them, whatever the reason
+// for a new file.
 func TestRecordContinues(t *testing.T) {
 	for name, options := range map[string][]stef.WriterOption{
 		"full": nil, "compact": {otelstef.CompactLogs(), stef.WithCompression(stef.Zstd)},
@@ -85,8 +85,8 @@ func TestRecordContinues(t *testing.T) {
 	}
 }
 
-// The function that begins streams fails once, and later the active file is removed. The records
-// of both files are lost. The record of the next file still has the fields that were set only once.
+// The function that begins streams fails once, and later another program removes the active file. The
+// records of both files are lost. The record in the next file still has the fields that were set only once.
 func TestRecordContinuesAfterError(t *testing.T) {
 	dir := t.TempDir()
 	fails := false
@@ -113,8 +113,8 @@ func TestRecordContinuesAfterError(t *testing.T) {
 	requireAllSet(t, dir, 2, []uint64{1, 4})
 }
 
-// The function that begins streams can set fields for each file. All other fields continue, also if
-// the type of the stream embeds a writer.
+// The function that begins streams can set fields for each file. All other fields keep their values from the
+// previous file, even if the type of the stream embeds a writer.
 func TestRecordContinuesButForStart(t *testing.T) {
 	type stream struct{ *otelstef.LogsWriter }
 	dir, files := t.TempDir(), uint64(0)

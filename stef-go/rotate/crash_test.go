@@ -22,8 +22,8 @@ import (
 	stef "github.com/otelstef/stef/stef-go"
 )
 
-// asWriter is the environment variable that makes the test binary run crashingWriter. Its
-// value is the folder. TestKill sets it.
+// asWriter is an environment variable that TestKill sets. It makes the test binary run crashingWriter. Its
+// value is the folder of the files.
 const asWriter = "STEF_ROTATE_CRASH"
 
 // crashingWriter writes until it is killed. It prints the number of the last record
@@ -47,8 +47,8 @@ func kills() int {
 	return 100
 }
 
-// A process that is killed at any time leaves files with every record that was flushed, and
-// no record that was not written. The next writer finishes the file of the killed process.
+// If a process is killed at any time, its files have every flushed record, and no record that was not
+// written. The next writer finishes the active file of the killed process.
 func TestKill(t *testing.T) {
 	if !renamesOpenFiles {
 		t.Skip("without locks a file counts as in use for StaleAfter")
@@ -98,7 +98,7 @@ func TestKill(t *testing.T) {
 	t.Logf("%d kills: %d records were read, %d files were finished by the next writer", kills(), total, leftover)
 }
 
-// Abandoned and New distinguish a file in use from an abandoned file.
+// Abandoned and New distinguish an active file in use from one whose process has ended.
 func TestAbandoned(t *testing.T) {
 	if !renamesOpenFiles {
 		t.Skip("without locks a file counts as in use for StaleAfter")
@@ -170,8 +170,8 @@ func TestTornFrame(t *testing.T) {
 	f(ends[2], 3)
 }
 
-// After a crash of the machine, a file can end in zeros, which were never written. The next writer
-// removes and reports them. It removes no other bytes, except those of a truncated frame.
+// After a crash of the machine, a file can end with zeros that no program has written. The next writer
+// removes and reports them. Apart from zeros, it removes only the bytes of a truncated frame.
 func TestTornTail(t *testing.T) {
 	if !renamesOpenFiles {
 		t.Skip("without locks a file counts as in use for StaleAfter")
@@ -234,7 +234,7 @@ func TestTornTail(t *testing.T) {
 		for cut := ends[last-1] + 1; cut < ends[last]; cut += 1 + (ends[last]-ends[last-1])/50 {
 			f(b[:cut], b[:ends[last-1]], "")
 		}
-		// New does not check the content of a frame.
+		// New does not check the content of a frame, so damage within a frame changes nothing.
 		damaged := slices.Clone(b)
 		for i := ends[last-1] + 10; i < ends[last]; i++ {
 			damaged[i] = 0

@@ -16,7 +16,7 @@ import (
 	"github.com/otelstef/stef/stef-go/rotate"
 )
 
-// logError logs faults that no call returns, such as the removal of a file by another process.
+// logError logs faults that no call can return, for example if another process removes a file.
 func logError(err error) { log.Print(err) }
 
 func Example() {

@@ -20,7 +20,7 @@ import (
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
-// stubDisk is a disk with a quota and other faults.
+// stubDisk replaces the file system. A test can limit its space and cause other faults.
 type stubDisk struct {
 	mu       sync.Mutex
 	room     int // bytes until the disk is full
@@ -59,7 +59,7 @@ type stubFile struct {
 	disk *stubDisk
 }
 
-// Write writes what the quota allows, as a file system does.
+// Write writes as many bytes as the disk has space for, and then fails, as a file system does.
 func (f stubFile) Write(b []byte) (int, error) {
 	f.disk.mu.Lock()
 	defer f.disk.mu.Unlock()
@@ -84,8 +84,8 @@ func (f stubFile) Sync() error {
 
 const plenty = 1 << 30
 
-// For every amount of free space: records that Write reported as written are readable,
-// every file is complete, and writing continues when there is space again.
+// For every amount of free space: if Write returned nil, its records are readable. Every file is complete,
+// and writing continues when there is space again.
 func TestDiskFull(t *testing.T) {
 	step := 7
 	if testing.Short() {
@@ -123,8 +123,8 @@ func TestDiskFull(t *testing.T) {
 	}
 }
 
-// A real file system that is full loses only the failed batch, and Write works again when there
-// is space. A read-only file system is a fault of class KindPermission.
+// If a real file system is full, only the failed batch is lost, and Write works again when there is space.
+// On a read-only file system the error has the Kind KindPermission.
 func TestRealDisk(t *testing.T) {
 	dir := diskfault.Small(t, 256<<10)
 	w := open(t, Options{Dir: dir, Sync: SyncFlush})
@@ -157,8 +157,7 @@ func TestRealDisk(t *testing.T) {
 	require.Equal(t, "create", full.Op)
 }
 
-// Without permission every Write fails at once. The first Write with permission
-// succeeds.
+// Without permission for the folder every Write fails immediately. The first Write with permission succeeds.
 func TestNoPermission(t *testing.T) {
 	dir := t.TempDir()
 	d := &stubDisk{room: plenty, onCreate: &fs.PathError{Op: "open", Path: "x", Err: syscall.EACCES}}
@@ -184,7 +183,7 @@ func TestNoPermission(t *testing.T) {
 	require.NotZero(t, w.Stats().Errors[KindOther])
 }
 
-// A removed folder and a removed file are created again.
+// If another program removes the folder or the active file, a later Write creates it again.
 func TestFolderRemoved(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("Windows does not remove open files")
@@ -202,7 +201,7 @@ func TestFolderRemoved(t *testing.T) {
 	require.ErrorIs(t, reported[0], errRemoved)
 	require.EqualValues(t, 2, w.Stats().Lost)
 
-	// A file in place of the folder is an error until it is removed.
+	// If a file has the name of the folder, Write fails until this file is removed.
 	require.NoError(t, os.RemoveAll(dir))
 	require.NoError(t, os.WriteFile(dir, nil, 0o600))
 	time.Sleep(checkEvery)
@@ -222,8 +221,8 @@ func TestFolderRemoved(t *testing.T) {
 	require.EqualValues(t, 6, w.Stats().Records)
 }
 
-// A Write to a removed file never returns nil, so a server does not acknowledge its records. The
-// next Write goes to a new file.
+// If the file was removed, Write does not return nil. Otherwise a server would acknowledge the lost records.
+// The next Write uses a new file.
 func TestRemovedWhileWriting(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("Windows does not remove open files")
@@ -244,7 +243,8 @@ func TestRemovedWhileWriting(t *testing.T) {
 	require.NoError(t, w.Close())
 	require.Equal(t, []uint64{5, 6}, readAll(t, dir))
 
-	// The background goroutine has flushed. So Flush writes nothing, but it still checks the file.
+	// The background goroutine has flushed already. So Flush writes nothing, but it still checks whether
+	// the file exists.
 	delayed := open(t, Options{Dir: t.TempDir(), FlushInterval: 20 * time.Millisecond})
 	require.NoError(t, writeLogs(delayed, 1, 3))
 	eventually(t, func() bool { return delayed.Stats().Records == 3 })
@@ -255,8 +255,9 @@ func TestRemovedWhileWriting(t *testing.T) {
 	require.Equal(t, []uint64{3, 4, 1}, []uint64{s.Records, s.Lost, s.Errors[KindRemoved]})
 }
 
-// If Options.FlushInterval delays flushes, records can be lost after their Write returned nil. The
-// next Flush returns the error, once, whichever operation detected the loss.
+// If Options.FlushInterval delays flushes, records can be lost after their Write has returned nil. The next
+// Flush returns the error, even if another operation detected the loss. Later calls of Flush do not return
+// it again.
 func TestLostBeforeFlush(t *testing.T) {
 	remove := func(dir string) {
 		for _, name := range names(t, dir) {
@@ -386,8 +387,8 @@ func TestSizeEndsFileAtClose(t *testing.T) {
 	require.Empty(t, s.Errors)
 }
 
-// Faults of a delayed flush that finishes a file at MaxBytes are passed to OnError. If records
-// were lost, the next Flush returns the error, too.
+// If a delayed flush finishes a file at MaxBytes and fails, OnError receives the error. If records were
+// lost, the next Flush returns the error, too.
 func TestDelayedFinishFails(t *testing.T) {
 	f := func(o Options, d *stubDisk, op string, lost uint64) {
 		t.Helper()
@@ -416,9 +417,9 @@ func TestDelayedFinishFails(t *testing.T) {
 	f(Options{Sync: SyncNone}, &stubDisk{room: 180}, "write", 100)
 }
 
-// The sync of a new file does not sync its name, so a crash of the machine could lose a file with
-// synced records. To prevent this, the folder of the file and the parents of new folders are synced
-// after the first sync of the file.
+// A sync of a new file does not sync its name in the folder, so a crash of the machine could lose the file
+// with its synced records. To prevent this, the writer syncs the folder of the file and the parents of new
+// folders after the first sync of the file.
 func TestSyncFolders(t *testing.T) {
 	top := t.TempDir()
 	dir := filepath.Join(top, "a", "b")
@@ -461,8 +462,8 @@ func TestSyncFolders(t *testing.T) {
 	require.Empty(t, d.dirs)
 }
 
-// A fault of a sync in the background is reported even if the file is finished during the sync.
-// In this case the sync at the end of the file returns nil, because the system returns a fault once.
+// If a sync in the background fails, the error is reported even if the file is finished during this sync.
+// The operating system returns a fault only once, so the sync at the end of the file returns nil.
 func TestSyncFailsWhileFinished(t *testing.T) {
 	for _, finish := range []func(*Writer[*otelstef.LogsWriter]) error{(*Writer[*otelstef.LogsWriter]).Rotate, (*Writer[*otelstef.LogsWriter]).Close} {
 		stuck := make(chan struct{})

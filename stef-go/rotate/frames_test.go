@@ -15,7 +15,7 @@ import (
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
-// stream returns a stream of logs and the offsets after its headers and frames.
+// stream returns a stream of logs, and the offsets at which each header and each frame ends.
 func stream(t testing.TB, options ...stef.WriterOption) (b []byte, ends []int64) {
 	t.Helper()
 	var chunks chunkLog

@@ -46,11 +46,10 @@ func streamOf(t *testing.T, stream, records int, options []stef.WriterOption) *b
 	return b
 }
 
-// TestRecordsOfManyReaders reads streams in several goroutines, as the handlers of a server do,
-// and copies all records to one Writer. Before each copy, a goroutine writes the record of the
-// Writer once more, with shared values that another goroutine has set. Meanwhile, all other
-// goroutines use the records of their readers. The race detector fails the test if values are
-// shared unsafely.
+// TestRecordsOfManyReaders reads streams in several goroutines, as the handlers of a server do, and copies
+// all records to one Writer. Before a goroutine copies its record, it writes the current record of the
+// Writer again, whose shared values another goroutine has set. At the same time, all other goroutines use
+// the records of their readers. The race detector fails the test if goroutines share values unsafely.
 func TestRecordsOfManyReaders(t *testing.T) {
 	const streams, records = 4, 200
 	for name, options := range map[string][]stef.WriterOption{

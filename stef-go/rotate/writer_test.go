@@ -21,8 +21,8 @@ import (
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
-// Files rotate by size; together they hold every record once, in the order of their
-// names.
+// When a file reaches MaxBytes, the next file begins. All files in the order of their names have every
+// record once, in the order of the writes.
 func TestRotatesBySize(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new", "folder")
 	w := open(t, Options{Dir: dir, MaxBytes: 4 << 10})
@@ -62,7 +62,7 @@ func TestRotatesBySize(t *testing.T) {
 	require.ErrorIs(t, w.Rotate(), ErrClosed)
 }
 
-// A file is finished when it is old enough, even if no Write follows.
+// A file is finished when it reaches MaxAge, even if no Write follows.
 func TestRotatesByAge(t *testing.T) {
 	dir := t.TempDir()
 	w := open(t, Options{Dir: dir, MaxAge: 30 * time.Millisecond, MaxBytes: -1})
@@ -155,8 +155,8 @@ func TestRetention(t *testing.T) {
 	require.Equal(t, []uint64{10, 11}, readAll(t, dir))
 }
 
-// A clock that was set back before New must not make the new files the oldest ones: they would be
-// removed first, and readers would read them before the older files.
+// If the clock was set back before New, the names of new files must still sort after those of existing
+// files. Otherwise the new files would be removed first, and readers would read them first.
 func TestClockSetBack(t *testing.T) {
 	for _, end := range []string{Suffix, ActiveSuffix} {
 		dir := t.TempDir()
@@ -189,8 +189,8 @@ func TestFlushInterval(t *testing.T) {
 	require.EqualValues(t, 3, slow.Stats().Records)
 }
 
-// A delayed flush and a call of Flush finish a file that has reached MaxBytes, although no Write
-// follows. The file has one frame.
+// If a file has reached MaxBytes, a delayed flush or a call of Flush finishes it, even if no Write follows.
+// The file has one frame.
 func TestFlushRotatesBySize(t *testing.T) {
 	f := func(interval time.Duration, flush func(*Writer[*otelstef.LogsWriter])) {
 		t.Helper()
@@ -233,7 +233,7 @@ func framesOf(t *testing.T, path string) int {
 	return frames.Count()
 }
 
-// Each Write ends a frame. With FlushInterval, each Flush does so instead.
+// Each Write ends a frame. With FlushInterval, a Write does not end a frame, but a Flush does.
 func TestFramesOfWrites(t *testing.T) {
 	f := func(interval time.Duration, want int) {
 		t.Helper()

@@ -30,25 +30,25 @@ func TestCompare(t *testing.T) {
 	f(schema.Older, 3, 1, 2)
 	f(schema.Older, 2, 2)
 	f(schema.Older, 1, 0)
-	// A struct grew.
+	// A struct has more fields than in the root.
 	f(schema.Newer, 4, 2, 3, 1)
 	f(schema.Newer, 3, 3, 3, 1)
 	f(schema.Newer, 3, 2, 3, 2)
-	// A grew by a field of an unknown type of 9 fields.
+	// A has a new field, whose type is unknown and has 9 fields.
 	f(schema.Newer, 3, 3, 9, 3, 1)
-	// A grew by a field of type C, which the walk therefore visits before B.
+	// A has a new field of type C. Therefore the entry of C precedes the entry of B.
 	f(schema.Newer, 3, 3, 1, 3)
 	// There are no entries, or the root has no fields.
 	f(schema.Incompatible)
 	f(schema.Incompatible, 0)
 	f(schema.Incompatible, 0, 2, 3, 1)
-	// The total and the length are equal, but A shrank while B or the root grew.
+	// The sum and the number of entries are equal, but A has fewer fields, and B or the root has more.
 	f(schema.Incompatible, 3, 1, 4, 1)
 	f(schema.Incompatible, 4, 1, 3, 1)
-	// B is missing, or B shrank: every entry that could be that of B is too small.
+	// B is missing or has fewer fields: every entry that could belong to B is too small.
 	f(schema.Incompatible, 3, 3, 3)
 	f(schema.Incompatible, 3, 9, 2, 2)
-	// There is one entry too many, although no struct grew.
+	// There is one entry too many, although no struct has more fields.
 	f(schema.Incompatible, 3, 2, 3, 1, 5)
 	// The schema lists a struct to which only dropped fields refer, or has a negative count.
 	f(schema.Incompatible, 2, 2, 3, 1)
@@ -70,8 +70,8 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// TestCompareBothWays cuts real schemas: if one end sees an older peer, the other end must
-// see a newer peer.
+// TestCompareBothWays compares real schemas with schemas that lack some of their fields. If one end finds
+// that its peer is older, the other end must find that its peer is newer.
 func TestCompareBothWays(t *testing.T) {
 	f := func(name string, wire schema.WireSchema) {
 		t.Helper()
@@ -87,7 +87,7 @@ func TestCompareBothWays(t *testing.T) {
 	f("Spans", publishedSpans)
 }
 
-// cut copies root without the fields that are not kept.
+// cut returns a copy of root that has only the kept fields.
 func cut(root *schema.Struct, kept schema.Kept) *schema.Struct {
 	copied := map[*schema.Struct]*schema.Struct{}
 	multimaps := map[*schema.Multimap]*schema.Multimap{}
@@ -187,8 +187,8 @@ func TestCompatibleSchemas(t *testing.T) {
 	f("Y R }", "}", "O: had 2 choices and has 1, without Y; choices cannot be removed, but may get other names")
 	f("Y R }", "Z bool Y R }", "O.Y: was choice 2 and is choice 3; new choices go to the end")
 	f("struct R root", "struct Z root { X bool } struct Y root { X bool } struct R", "R: is no root any more")
-	// One type becomes two, or two types become one. The wire schema counts each type once, so it
-	// gets more or fewer counts.
+	// One type is split into two, or two types are merged into one. The wire schema has one number for
+	// each type, so it gets more or fewer numbers.
 	f("[]S }", "[]T } struct T dict(T) { X string dict(W) Y string }",
 		"M.value: was of type struct S and is of type struct T")
 	const two = `package a
@@ -248,7 +248,8 @@ func TestChangesOfFewerFields(t *testing.T) {
 		"S.Y: was of type bool and is of type string", "A bool B S", "B S A bool", "Y bool", "Y string")
 }
 
-// TestChangesOfEnums compares the enums of each place.
+// TestChangesOfEnums changes enums that fields, elements, keys, values and choices use, and checks which
+// of these changes are reported.
 func TestChangesOfEnums(t *testing.T) {
 	const old = `package a
 		struct R root { A E B F C []E M M O O }
@@ -276,7 +277,7 @@ func TestChangesOfEnums(t *testing.T) {
 	f("M.key"+toF, "key E", "key F")
 	f("M.value: was of type enum F and is of type enum E, where 1 is P and not S"+wrong, "value F", "value E")
 	f("O.X"+toF, "X E", "X F")
-	// E is gone, and F existed before.
+	// All uses of E change to F, which existed before.
 	f("R.A"+toF+"\nR.C"+toF+"\nM.key"+toF+"\nO.X"+toF, "A E", "A F", "[]E", "[]F", "key E", "key F", "X E", "X F", "enum E { P = 1 Q = 2 }", "")
 	// An enum is added, and E stays in use.
 	f("", "A E", "A G", "enum F", "enum G { P = 1 Q = 2 More = 3 } enum F")

@@ -28,7 +28,7 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// Cut undoes Extend.
+// TestExtend: if Extend adds fields to a schema, Cut returns the original schema.
 func TestExtend(t *testing.T) {
 	base := parse(t, "package p struct R root { A []S  M M } struct S { X int64 } multimap M { key string value S }")
 	more := parse(t, "package p struct R root { N N } struct S { Y uint64 } struct N { Z bool }")

@@ -13,7 +13,7 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// The wire schemas of the published OpenTelemetry schema, which ours extends.
+// The wire schemas of the published OpenTelemetry schema. The schema of this repository extends it.
 var (
 	publishedMetrics = schema.WireSchema{6, 1, 8, 7, 3, 5, 4, 5, 5, 9, 2, 3, 2, 5, 2}
 	publishedSpans   = schema.WireSchema{4, 1, 3, 7, 5, 14, 4, 6, 2}
@@ -33,7 +33,7 @@ func otel(tb testing.TB, root string) *schema.Struct {
 	return parse(tb, string(src)).Root(root)
 }
 
-// TestPublished cuts our schema to the published schema. The result must have the wire
+// TestPublished cuts the schema of this repository to the published schema. The result must have the wire
 // schema and the columns of the published schema.
 func TestPublished(t *testing.T) {
 	f := func(name string, wire schema.WireSchema, columns int, dropped map[string]int) {
@@ -57,7 +57,7 @@ func TestPublished(t *testing.T) {
 	f("Spans", publishedSpans, 94, map[string]int{"Resource": 1, "Span": 2})
 }
 
-// TestPublishedColumns checks the numbers that the specification states for some columns.
+// TestPublishedColumns checks the positions that the specification states for some columns.
 func TestPublishedColumns(t *testing.T) {
 	f := func(name string, wire schema.WireSchema, paths map[int]string) {
 		t.Helper()

@@ -11,8 +11,8 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// TestPrintHandmade prints a schema without positions, whose comments contain line
-// breaks that could end a comment.
+// TestPrintHandmade prints a schema that a program built, without positions. Its comments contain line
+// breaks. The printed text must still be comments.
 func TestPrintHandmade(t *testing.T) {
 	color := &schema.Enum{Name: "Color", Values: []schema.EnumValue{{Name: "Red", Value: 1, Doc: "Red."}}}
 	choice := &schema.Struct{Name: "Choice", Oneof: true, Fields: []*schema.Field{

@@ -57,7 +57,8 @@ func TestColumns(t *testing.T) {
 		6 R.Y: bytes, bytes
 		7 R.E: E, bytes
 	`)
-	// A recursive type: its uses in itself have no columns of their own.
+	// A type is recursive. Where it contains itself, the inner values use the columns of the outer
+	// value.
 	f(`struct Record root { Value JsonValue }
 		oneof JsonValue { Object JsonObject Array []JsonValue String string Number float64 Bool bool }
 		multimap JsonObject { key string value JsonValue }`, nil, `

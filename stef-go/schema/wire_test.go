@@ -28,7 +28,7 @@ func TestWireOf(t *testing.T) {
 		oneof Three { A bool B bool C bool }
 		oneof Seven { A bool B bool C bool D bool E bool F bool G bool }`,
 		"06060000010307")
-	// Arrays, multimaps and enums have no entry, but the walk visits their parts.
+	// Arrays, multimaps and enums have no entry in a wire schema, but the structs in them have.
 	f(`struct R root { A []S1 B M C E }
 		multimap M { key S2 value []S3 } struct S1 { X E } struct S2 { X E Y E } struct S3 { X E Y E Z E }
 		enum E { A = 1 }`,
@@ -45,7 +45,8 @@ func TestWireOf(t *testing.T) {
 	f("struct R root { S S Next R optional } struct S { R []R }", "020201")
 }
 
-// TestWireOfNestedMultimaps would take too long if every visit of a multimap walked its types.
+// TestWireOfNestedMultimaps uses deeply nested multimaps. It would take too long if each use of a multimap
+// visited the types in it again.
 func TestWireOfNestedMultimaps(t *testing.T) {
 	const depth = 200
 	inner := &schema.Struct{Name: "Inner"}

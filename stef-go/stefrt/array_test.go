@@ -13,7 +13,8 @@ import (
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
-// cell is a minimal element type. Like generated structs, it has a node for its mark.
+// cell is a minimal element type. Like a generated struct, it has a node, which stores whether the value was
+// modified: its mark.
 type cell struct {
 	node stefrt.Node
 	v    uint64
@@ -50,7 +51,7 @@ func arrayOf(values ...uint64) (a *stefrt.Array[cell], top *stefrt.Node) {
 	return a, top
 }
 
-// written clears the marks, as an encoder does when it writes the array.
+// written clears the marks of modified elements, as an encoder does when it writes the array.
 func written(a *stefrt.Array[cell], top *stefrt.Node) {
 	top.Take()
 	for i := range a.BeginEncode() {
@@ -99,8 +100,8 @@ func TestArray(t *testing.T) {
 	require.Equal(t, uint64(1), a.At(50).node.Modified())
 }
 
-// TestArrayShrinksAndGrows: if an array shrinks and grows again, the new elements have
-// the initial value. A new element is marked if the reader holds another value for it.
+// TestArrayShrinksAndGrows: if an array shrinks and grows again, the new elements have the initial value. A
+// new element is marked as modified if the reader of the stream has another value for it.
 func TestArrayShrinksAndGrows(t *testing.T) {
 	f := func(wantMarks []uint64, change func(a *stefrt.Array[cell], top *stefrt.Node)) {
 		t.Helper()
@@ -114,8 +115,8 @@ func TestArrayShrinksAndGrows(t *testing.T) {
 			require.Zero(t, a.At(i).v, "element %d", i)
 		}
 	}
-	// The reader holds 1 0 3. The last two elements are removed and added again. Only the third
-	// element is marked, because the reader holds a value other than 0 for it.
+	// The reader has the values 1, 0 and 3. The last two elements are removed and added again. Only the
+	// third element is marked, because the reader has a value other than 0 for it.
 	f([]uint64{0, 0, 1}, func(a *stefrt.Array[cell], _ *stefrt.Node) {
 		a.SetLen(1)
 		a.SetLen(3)
@@ -124,7 +125,7 @@ func TestArrayShrinksAndGrows(t *testing.T) {
 		a.SetLen(1)
 		a.SetLen(4)
 	})
-	// The reader holds only the element 1.
+	// The reader has only one element, 1.
 	f([]uint64{0, 0, 0}, func(a *stefrt.Array[cell], top *stefrt.Node) {
 		a.SetLen(1)
 		written(a, top)
@@ -141,7 +142,7 @@ func TestArrayShrinksAndGrows(t *testing.T) {
 		a.Reset()
 		a.SetLen(1)
 	})
-	// No reader holds old values, so nothing is reset.
+	// After Clear, new elements have the initial value and no marks.
 	a, _ := arrayOf(1, 2)
 	a.Clear()
 	a.SetLen(2)

@@ -22,7 +22,8 @@ type thing struct {
 
 func sameThing(a, b *thing) bool { return a.v == b.v }
 
-// hashers are hash functions of things: a good function, and functions with few results.
+// hashers are hash functions for the type thing: a good function, and functions with only a few results,
+// which cause collisions.
 var hashers = map[string]func(*thing, *codec.Hash){
 	"good":       func(v *thing, h *codec.Hash) { h.Uint64(v.v) },
 	"two":        func(v *thing, h *codec.Hash) { *h = codec.Hash(v.v % 2) },
@@ -138,7 +139,8 @@ func TestStructTable(t *testing.T) {
 	require.Equal(t, uint64(1), first.v, "returned values do not change")
 }
 
-// TestStructTableMemory checks the limit of the memory that sizes do not include.
+// TestStructTableMemory: the specification counts sizes of dictionary entries, which do not include all
+// memory of a table. The test checks the limit of the other memory.
 func TestStructTableMemory(t *testing.T) {
 	limit := codec.DictLimit{Max: 10 * StructOverhead}
 	var table StructTable[thing]

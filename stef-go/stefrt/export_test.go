@@ -3,5 +3,5 @@
 
 package stefrt
 
-// Looked returns how many records Run looked at in the stream.
+// Looked returns how many records Run has examined in the stream.
 func Looked(s *ReadStream) uint64 { return s.looked }

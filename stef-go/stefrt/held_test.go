@@ -51,7 +51,8 @@ func TestSizeOf(t *testing.T) {
 	require.Zero(t, references)
 }
 
-// TestSizeOfRandom compares the walk with a walk that uses reflection and maps.
+// sizeWalk computes the memory of a value. TestSizeOfRandom compares it, for random values, with a simple
+// implementation that uses reflection and maps.
 func TestSizeOfRandom(t *testing.T) {
 	type item struct {
 		_      uint64
@@ -94,8 +95,8 @@ func TestSizeOfRandom(t *testing.T) {
 	}
 }
 
-// object identifies what a walk has seen. The address is not enough: a struct and its first
-// field have the same address.
+// object identifies an object that reflectWalk has counted. The address is not enough: a struct and its
+// first field have the same address.
 type object struct {
 	at  unsafe.Pointer
 	typ reflect.Type
@@ -177,7 +178,7 @@ func (w *reflectWalk) text(v reflect.Value) {
 	}
 }
 
-// plain reports whether values of a type refer to nothing.
+// plain reports whether values of a type contain no pointers.
 func plain(t reflect.Type) bool {
 	switch t.Kind() {
 	case reflect.Pointer, reflect.Struct, reflect.Array, reflect.Slice, reflect.String,
@@ -187,7 +188,8 @@ func plain(t reflect.Type) bool {
 	return true
 }
 
-// TestOwnedSize compares ownedSize with reflection, in a tree whose nodes refer to their parents.
+// TestOwnedSize compares ownedSize with the simple implementation, for a tree whose nodes refer to their
+// parents.
 func TestOwnedSize(t *testing.T) {
 	type item struct {
 		node Node

@@ -13,7 +13,7 @@ import (
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
-// family returns the nodes of a record, of a value in it, and of a value in that value.
+// family returns three nodes: of a record, of a value in the record, and of a value nested in that value.
 func family() (top, mid, leaf *stefrt.Node) {
 	top, mid, leaf = new(stefrt.Node), new(stefrt.Node), new(stefrt.Node)
 	top.Init(nil, 0)
@@ -64,8 +64,8 @@ func TestMark(t *testing.T) {
 	f(0, 0, 7, func(_, _, leaf *stefrt.Node) { leaf.SetModified(7) })
 }
 
-// TestMarkStopsAtAMark: Mark stops at the first mark that is already set, because the marks
-// of the enclosing values are then set, too.
+// Mark marks a value as modified, and then the values that enclose it. TestMarkStopsAtAMark: it stops at the
+// first mark that is already set, because the marks of the enclosing values are then set, too.
 func TestMarkStopsAtAMark(t *testing.T) {
 	top, mid, leaf := family()
 	leaf.Mark(1)
@@ -77,8 +77,8 @@ func TestMarkStopsAtAMark(t *testing.T) {
 	require.Equal(t, uint64(1<<3), top.Modified())
 }
 
-// TestMarksInvariant: after any changes and writes, a value with marks is marked in its
-// enclosing value.
+// TestMarksInvariant: after any changes and writes, if a value has marks, its bit in the enclosing value is
+// set.
 func TestMarksInvariant(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 1))
 	nodes := make([]stefrt.Node, 40)

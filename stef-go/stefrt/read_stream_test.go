@@ -58,8 +58,8 @@ func kindOf[R reader](t testing.TB, fixture, root string, open func(io.Reader, .
 	return kind{s.Root(root), openAs(open)}
 }
 
-// frameText is a frame. columns has the columns with data. Its keys are paths without the
-// name of the root, its values are bytes in hexadecimal.
+// frameText describes a frame. columns has the data of its columns: the keys are paths without the name of
+// the root, the values are bytes in hexadecimal.
 type frameText struct {
 	flags   byte
 	records uint64
@@ -89,7 +89,7 @@ func (k kind) stream(t testing.TB, frames ...frameText) (b []byte, offsets []int
 	return b, offsets
 }
 
-// tree fills the columns of a root.
+// tree returns the columns of a root with the given data.
 func (k kind) tree(t testing.TB, columns map[string]string) *column.WriteTree {
 	t.Helper()
 	tree := new(column.WriteTree)
@@ -118,7 +118,7 @@ func (k kind) tree(t testing.TB, columns map[string]string) *column.WriteTree {
 	return tree
 }
 
-// good is a frame of records that change nothing.
+// good returns a frame of valid records. root is the data of the root column, in hexadecimal.
 func good(records uint64, root string) frameText {
 	return frameText{0, records, map[string]string{"": root}}
 }
@@ -234,9 +234,8 @@ func TestReadFrameErrors(t *testing.T) {
 	f("", "bytes follow the last column", "01 01 80 00")
 }
 
-// TestReadAssumedSchema: if a stream announces no schema, an error in its first frame
-// names the schema that the reader assumes. Errors of later frames and of streams that
-// announce a schema do not name it.
+// TestReadAssumedSchema: if a stream announces no schema, the error for a damaged first frame names the
+// schema that the reader assumes. Errors in later frames, and in streams that announce a schema, do not.
 func TestReadAssumedSchema(t *testing.T) {
 	plain := kindOf(t, "scalars", "Plain", scalars.NewPlainReader)
 	recorded, offsets := plain.stream(t, good(2, "00 00 00"))
@@ -258,9 +257,9 @@ func TestReadAssumedSchema(t *testing.T) {
 	f(slices.Concat(header, bad), false)
 }
 
-// TestReadOtherRoot: a schema header with fewer fields than the reader has can also belong to
-// another root. The error then says that the records may be of another root. If only one other
-// root of the package fits, the error names it.
+// TestReadOtherRoot: if a header announces fewer fields than the root of the reader has, the stream can be
+// older or belong to another root. So an error says that the records may be of another root. If only one
+// other root of the package fits, the error names it.
 func TestReadOtherRoot(t *testing.T) {
 	f := func(want string, wire ...byte) {
 		t.Helper()
@@ -385,8 +384,8 @@ func TestReadLimits(t *testing.T) {
 		frameText{0, 2, map[string]string{"": "04 00 80", "Inner": "90"}})
 }
 
-// TestReadSchemas: a stream with more fields than the reader knows is refused at its
-// header.
+// TestReadSchemas: if the header announces more fields than the reader has, the reader refuses the stream
+// before the first frame.
 func TestReadSchemas(t *testing.T) {
 	f := func(ok bool, wire schema.WireSchema) {
 		t.Helper()

@@ -16,9 +16,8 @@ import (
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
-// The time for a long run is proportional to its records, even if a consumer calls Run
-// at every record. The test counts the work, so that it does not depend on the speed of
-// the machine.
+// The time for a long run of records is proportional to their number, even if a program calls Run at every
+// record. The test counts the examined records, so it does not depend on the speed of the machine.
 func TestRunIsLinear(t *testing.T) {
 	const records, period = 50_000, 10_000
 	var b bytes.Buffer
@@ -83,8 +82,8 @@ func TestRunAtTheEnd(t *testing.T) {
 	require.Zero(t, r.Run(fields))
 }
 
-// A writer need not set the modified bit of a field that becomes absent. Readers mark the field
-// nevertheless, and Run ends before that record.
+// If an optional field becomes absent, the writer need not set its modified bit. Readers mark the field as
+// modified nevertheless, and Run ends before this record.
 //
 // spec: #struct
 func TestAbsentWithoutModifiedBit(t *testing.T) {

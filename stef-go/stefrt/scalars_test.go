@@ -35,7 +35,8 @@ type primitives[A any, V any] interface {
 	Size() int
 }
 
-// testScalars tests a type of array with the values zero, x and y, all of them different.
+// testScalars tests an array type. zero, x and y are three different values of its elements; zero is the
+// initial value.
 func testScalars[A any, P primitives[A, V], V any](t *testing.T, zero, x, y V) {
 	t.Helper()
 	var top stefrt.Node

@@ -44,8 +44,8 @@ func flagsOf(frames [][]byte) string {
 	return hex.EncodeToString(b)
 }
 
-// sizeAndRecords returns the size of the content of an uncompressed frame, and
-// its records.
+// sizeAndRecords returns two numbers of an uncompressed frame: the size of its content in bytes, and the
+// number of its records.
 func sizeAndRecords(frame []byte) (size, records int) {
 	s, n := bitio.Uvarint(frame[1:])
 	r, _ := bitio.Uvarint(frame[1+n:])
@@ -99,8 +99,8 @@ func TestRestartFlags(t *testing.T) {
 	f("020707", stef.RestartAll, zstd)
 }
 
-// TestFrameSize: all frames but the last reach the limit of their size, and exceed it by no
-// more than two records. This holds for every type of field.
+// TestFrameSize: all frames except the last one reach WithFrameBytes, and exceed it by at most two records.
+// This holds for fields of every type.
 func TestFrameSize(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 1))
 	fills := map[string]func(r *scalars.Plain, i int){
@@ -343,8 +343,8 @@ func TestWithSchema(t *testing.T) {
 	f(false, schema.WireSchema{3, 9, 1})
 }
 
-// TestAnnouncedSchema: a schema is announced if it differs from the schema that readers
-// assume, or if the option requires it.
+// TestAnnouncedSchema: a writer announces its schema if it differs from the schema that readers assume, or
+// with the option WithSchemaHeader.
 func TestAnnouncedSchema(t *testing.T) {
 	f := func(announced bool, options ...stef.WriterOption) {
 		t.Helper()
@@ -392,9 +392,9 @@ func (r *recordSink) WriteRecords(chunk []byte, last uint64) (int, error) {
 	return r.Write(chunk)
 }
 
-// TestRecordWriter: a RecordWriter receives the number of the last record of every chunk,
-// also of frames that end without a call of Flush. It receives the same bytes as any other
-// destination.
+// TestRecordWriter: a destination of type RecordWriter receives the number of the last record with every
+// chunk, even for frames that end without a call of Flush. It receives the same bytes as other
+// destinations.
 func TestRecordWriter(t *testing.T) {
 	write := func(dst io.Writer) {
 		w, err := scalars.NewPlainWriter(dst, stef.WithDictBytes(48))

@@ -9,8 +9,8 @@ import (
 	"github.com/otelstef/stef/stef-go/steftest"
 )
 
-// A test of generated code checks the properties with as many seeds as the time
-// allows. A fuzz target whose input is the seed can check more.
+// A test of generated code checks a property with many seeds. A fuzz target whose input is the seed can
+// check more seeds.
 func ExampleRoundTrip() {
 	_ = func(t *testing.T) {
 		root := metricsRoot(t) // see NewRoot

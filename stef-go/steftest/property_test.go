@@ -38,7 +38,8 @@ func TestProperties(t *testing.T) {
 	}
 }
 
-// TestEvolveOfManyTypes: a wire schema with many entries, up to the limit, has a long header.
+// TestEvolveOfManyTypes runs Evolve with a schema of very many types, up to the limit, whose headers are
+// long.
 func TestEvolveOfManyTypes(t *testing.T) {
 	for _, entries := range []int{124, schema.MaxWireEntries} {
 		r := metricsRoot(t)
@@ -47,7 +48,7 @@ func TestEvolveOfManyTypes(t *testing.T) {
 	}
 }
 
-// failure is a testing.TB that records how a test failed.
+// failure is a testing.TB that stores the message of a failed test.
 type failure struct {
 	testing.TB
 	message string
@@ -143,7 +144,7 @@ func TestPropertiesFail(t *testing.T) {
 		}
 	}
 	all := []string{"RoundTrip", "Evolve", "Mutate", "SelfContained"}
-	// A writer that loses or repeats a record, or a change.
+	// A writer that omits or repeats a record, or omits a change.
 	f(writer(func(w steftest.Writer[any]) error {
 		if w.Stats().Records == 2 {
 			_ = w.Write()
@@ -170,7 +171,7 @@ func TestPropertiesFail(t *testing.T) {
 		return r.Next()
 	}), all...)
 	f(reader(func(r steftest.Reader[any]) bool { return r.Stats().Records < 3 && r.Next() }), all...)
-	// Restart flags, schemas and user data that do not reach the stream.
+	// Writers that ignore options for restart flags, schemas and user data.
 	f(func(root *steftest.Root) {
 		make := root.NewWriter
 		root.NewWriter = func(dst io.Writer, options ...stef.WriterOption) (steftest.Writer[any], error) {
@@ -189,7 +190,7 @@ func TestPropertiesFail(t *testing.T) {
 			return make(dst, append(options, stef.WithUserData(nil))...)
 		}
 	}, "RoundTrip", "Evolve", "Mutate")
-	// A wrong schema of streams that announce no schema.
+	// The root states a wrong schema for streams that announce none.
 	f(func(root *steftest.Root) { root.Base = otelstef.MetricsSchema() }, "RoundTrip")
 }
 

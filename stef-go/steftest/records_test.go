@@ -19,14 +19,14 @@ import (
 	"github.com/otelstef/stef/stef-go/steftest"
 )
 
-// sights are the features that occurred in values. Most keys have the location and the feature: a
-// choice, a length, or whether a field is present. The keys of edge cases, such as "-0", have no
-// location.
+// sights is the set of features that occurred in values. Most keys consist of the location in the schema and
+// a feature: a choice, a length, or whether a field is present. The keys of edge cases, such as "-0", have
+// no location.
 type sights map[string]bool
 
 func (s sights) see(format string, args ...any) { s[fmt.Sprintf(format, args...)] = true }
 
-// record adds the features of v, a value of type t, to s. where is the location of v.
+// record adds the features of v, which is a value of type t, to s. where is the location of v in the schema.
 func (s sights) record(t *schema.Type, where string, v any) {
 	switch v := v.(type) {
 	case *dynamic.Struct:
@@ -95,7 +95,7 @@ func lengthClass(n int) string {
 	return "wide"
 }
 
-// expect lists the features that a sequence of values of type t should have.
+// expect adds the features that random values of type t should have to s.
 func (s sights) expect(t *schema.Type, where string, seen map[any]bool) {
 	switch t.Kind {
 	case schema.KindStruct, schema.KindOneof:
@@ -137,7 +137,7 @@ func (s sights) expect(t *schema.Type, where string, seen map[any]bool) {
 	}
 }
 
-// requireAll fails unless have contains every feature that values of root can have.
+// requireAll requires that have contains every feature that expect lists for values of root.
 func requireAll(t *testing.T, root *schema.Struct, have sights) {
 	t.Helper()
 	want := sights{}
@@ -217,7 +217,7 @@ func TestShape(t *testing.T) {
 	require.LessOrEqual(t, deepest[12], 14)
 }
 
-// depthOf counts the levels of composite values.
+// depthOf returns how deep the composite values in v are nested.
 func depthOf(v any) int {
 	deepest := 0
 	see := func(part any) { deepest = max(deepest, depthOf(part)) }

@@ -44,8 +44,7 @@ func TestValue(t *testing.T) {
 		"point":{"start_timestamp":"0","timestamp":"0","value":{"type":"histogram","histogram":{"count":"0","sum":null,"min":null,
 			"max":{"v":"0.5","bits":"3fe0000000000000"},"bucket_counts":[]}},"exemplars":[],"flags":"5"}}`)
 
-	// The stream keeps only the envelope without fields, and the metric with only its
-	// name.
+	// The schema of the stream has only the envelope without fields, and the metric with only its name.
 	kept, err := schema.Keep(root.Schema, schema.WireSchema{2, 0, 1})
 	require.NoError(t, err)
 	f(kept, `{"envelope":{},"metric":{"name":"requests"}}`)
@@ -56,7 +55,7 @@ func TestValue(t *testing.T) {
 	require.Empty(t, steftest.Diff(root.Schema, steftest.Value(want, root.Schema, nil), cut))
 }
 
-// TestValueIsACopy changes a record after its value was taken.
+// TestValueIsACopy: later changes of a record do not change a value that was taken from it.
 func TestValueIsACopy(t *testing.T) {
 	root := metricsRoot(t)
 	rec := otelstef.NewMetrics()

@@ -25,7 +25,7 @@ import (
 	stefpdata "github.com/otelstef/stef/stef-pdata"
 )
 
-// fast is the generated code of a root, and the option of its compact form.
+// fast has the generated code of a root, and the writer option for its compact form.
 type fast struct {
 	*steftest.Root
 	compact func() stef.WriterOption
@@ -46,12 +46,11 @@ func fastOf(name string) fast {
 		otelstef.NewResource, otelstef.NewScope), otelstef.CompactLogs}
 }
 
-// requireSame reads a stream with the generated reader and with this package. Both must
-// return the same records, and both or neither must return an error. One of them may
-// find an error at an earlier record, because some errors can be found when a frame
-// begins. The comparison ends at a record for which the specification defines no
-// result, and at a record that exceeds a limit that readers choose. requireSame returns the
-// number of records and the error of this package.
+// requireSame reads a stream with the generated reader and with this package. Both must return the same
+// records. Both must return an error, or none. One of them may return it at an earlier record, because a
+// reader may detect an error when a frame begins. The comparison ends at a record for which the
+// specification defines no result, and at a record over a limit that each reader chooses itself.
+// requireSame returns the number of records and the error of this package.
 func requireSame(t testing.TB, f fast, stream []byte) (records uint64, err error) {
 	t.Helper()
 	slow, slowErr := open(bytes.NewReader(stream), f.Schema.Name, dynamic.WithAssumedSchema(f.Base))

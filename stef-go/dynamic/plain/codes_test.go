@@ -20,17 +20,18 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// codes generates streams in the compact form with random codes. Writers never send
-// most of these streams. They test how both readers interpret each code, and which
-// codes they refuse.
+// codes generates streams in the compact form whose numbers are random codes. Writers never send most of
+// these streams. Tests compare how the two readers interpret each code, and which codes they refuse.
 type codes struct {
 	*rand.Rand
 	root *schema.Struct
-	// residuals has the state (value, delta) of each residual field, by name.
+	// A residual field carries a signed integer, such as a difference. residuals has the codec state,
+	// value and delta, of each residual field. The key is the name of the field.
 	residuals map[string]*[2]uint64
 }
 
-// code returns a random residual. About half of all results are 0.
+// code returns a random residual: the signed integer that a residual field carries. About half of all
+// results are 0.
 func (c *codes) code() uint64 {
 	switch c.IntN(12) {
 	case 0, 1:
@@ -53,8 +54,8 @@ func (c *codes) code() uint64 {
 	return 0
 }
 
-// value returns the field value that carries residual r, and updates the state of the
-// field.
+// value returns the value of a residual field that carries the signed integer r. It updates the state of
+// the field.
 //
 // spec: #compact-residual
 func (c *codes) value(field string, r uint64) uint64 {
@@ -74,7 +75,7 @@ func (c *codes) value(field string, r uint64) uint64 {
 	return s[0]
 }
 
-// elements returns a residual array.
+// elements returns an array of at most most numbers that carry random residuals.
 func (c *codes) elements(field string, most int) *dynamic.Array {
 	a := &dynamic.Array{}
 	for range c.IntN(most + 1) {
@@ -94,7 +95,8 @@ func (c *codes) bits() float64 {
 	return math.Float64frombits([]uint64{0, 1, 2, 3, math.Float64bits(1), c.Uint64()}[c.IntN(6)])
 }
 
-// at returns the last field of a path, the struct that has this field, and the index of the field.
+// at returns the last field of a path in rec, the struct value with this field, and the index of the
+// field.
 func at(root *schema.Struct, rec *dynamic.Struct, path ...string) (*schema.Field, *dynamic.Struct, int) {
 	for i, name := range path {
 		for at, f := range root.Fields {
@@ -121,7 +123,7 @@ func (c *codes) typ(rec *dynamic.Struct, path ...string) *schema.Type {
 	return &f.Type
 }
 
-// next changes rec, the last record, to a random next record.
+// next changes rec, which has the content of the last record, to a random next record.
 func (c *codes) next(rec *dynamic.Struct) {
 	switch c.root.Name {
 	case "Metrics":
@@ -241,7 +243,7 @@ func (c *codes) span(rec *dynamic.Struct) {
 	c.set(rec, c.elements("Times", 3), "Compact", "Times")
 }
 
-// texts are references and texts that look like references.
+// texts has texts that the compact form interprets as references, and texts that look similar.
 var texts = []string{"", "text", "\x00", "\x00t", "\x00s", "\x00tt", "\x00T", "\x00T0", "\x00T3", "\x00T6", "\x00T9", "\x00TC", "\x00T1", "\x00LT3+D", "\x00L c:\x08", "\x00LA60y", "\x00LT0", "\x00d\x000", "\x00d\x013", "\x00d\x02",
 	"\x00a", "\x00a\x00", "\x00a\x01", "\x00a\x02", "\x00a\x03", "\x00a\xff", "\x00k", "\x00ka", "\x00kb", "\x00kc", "\x00kk", "\x00x"}
 
@@ -300,7 +302,7 @@ func (c *codes) log(rec *dynamic.Struct) {
 	}
 }
 
-// any returns a random AnyValue or BodyValue.
+// any returns a random value of a oneof: an AnyValue or a BodyValue.
 func (c *codes) any(typ *schema.Struct, mapName string, depth int) *dynamic.Oneof {
 	switch n := c.IntN(8); {
 	case n == 0:
@@ -323,7 +325,7 @@ func (c *codes) any(typ *schema.Struct, mapName string, depth int) *dynamic.Oneo
 	return oneofOf(typ, "String", c.text())
 }
 
-// stream writes records that are already in the compact form.
+// stream returns a stream of records. The records are already in the compact form.
 func (c *codes) stream(t testing.TB, recs []*dynamic.Struct, options ...dynamic.WriterOption) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -336,8 +338,8 @@ func (c *codes) stream(t testing.TB, recs []*dynamic.Struct, options ...dynamic.
 	return out.Bytes()
 }
 
-// grow returns a stream of records that package plain accepts, except perhaps the last
-// record.
+// grow returns a stream of n random records. Package plain accepts all of them, except perhaps the last
+// one.
 func (c *codes) grow(t testing.TB, n int) []byte {
 	t.Helper()
 	options := []dynamic.WriterOption{
@@ -373,8 +375,8 @@ func (c *codes) grow(t testing.TB, n int) []byte {
 	return c.stream(t, recs, options...)
 }
 
-// older returns a wire schema that has all fields of the compact form, but not all of the
-// other fields.
+// older returns a wire schema with all fields that the compact form needs, but without some of the other
+// fields.
 func (c *codes) older(t testing.TB) schema.WireSchema {
 	kept, err := schema.Keep(c.root, schema.WireOf(c.root))
 	require.NoError(t, err)
@@ -412,8 +414,8 @@ func TestRandomCodes(t *testing.T) {
 	}
 }
 
-// TestAbsentBits reads a histogram in which Sum, Min and Max are absent, although Floats
-// has their values. A writer can send this after a record in which they were present.
+// TestAbsentBits reads a histogram without Sum, Min and Max, although the field Floats still has their
+// values. A writer can send such a record after one in which they were present.
 func TestAbsentBits(t *testing.T) {
 	c := &codes{root: compactRoot("Metrics"), residuals: map[string]*[2]uint64{}}
 	rec := dynamic.NewStruct(c.root)

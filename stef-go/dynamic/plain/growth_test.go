@@ -14,9 +14,9 @@ import (
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
-// TestGrowingSeries writes histograms of series that grow after all series have begun.
-// The writer restarts the dictionaries before the series exceed the limit. Readers
-// refuse a stream whose writer does not do this.
+// The state of a series counts towards the limit of dictionaries. TestGrowingSeries writes histograms
+// that get more buckets after all series have begun. The writer restarts the dictionaries before the
+// series exceed the limit. Readers refuse a stream if its writer does not do this.
 func TestGrowingSeries(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long; not with -short")
@@ -69,7 +69,7 @@ func TestGrowingSeries(t *testing.T) {
 		require.NoError(t, d.Write(rec))
 		c.set(rec, c.value("Form", 0), "Compact", "Form")
 	}
-	const enough = 84 // this many series of counts words exceed the limit
+	const enough = 84 // the limit is exceeded by this number of series with counts words each
 	for i := range enough {
 		write(i, 2)
 	}

@@ -15,9 +15,10 @@ import (
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
-// TestForgottenNames writes spans with more names than a stream keeps habits for (see
-// nameHabits). The writer and both readers discard all habits at the same record, whatever
-// their caches contain. The readers return all parents and times unchanged.
+// A stream learns from the spans of each name what the next spans are like: its habits (see nameHabits).
+// TestForgottenNames writes more names than a stream keeps habits for. The writer and both readers must
+// discard all habits at the same record, whatever their caches contain. Then the readers return all
+// parents and times unchanged.
 func TestForgottenNames(t *testing.T) {
 	const kept = 4096
 	id := func(n int) []byte { return binary.BigEndian.AppendUint64(nil, uint64(n)) }

@@ -104,7 +104,7 @@ func TestVectors(t *testing.T) {
 	require.Greater(t, compact, 15)
 }
 
-// assumed are the schemas of streams that announce no schema.
+// assumed has, for each root, the schema that readers assume if a stream announces none.
 var assumed = map[string]schema.WireSchema{
 	"Metrics": {6, 1, 8, 7, 3, 5, 4, 5, 5, 9, 2, 3, 2, 5, 2},
 	"Spans":   {4, 1, 3, 7, 5, 14, 4, 6, 2},

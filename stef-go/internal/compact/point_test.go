@@ -11,7 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// learnStep compares the lengths of numbers in bits, although it does not count bits.
+// learnStep compares the lengths of two numbers in bits, without counting the bits. The result must be
+// the same as with bits.Len64.
 func TestLearnStepComparesLengths(t *testing.T) {
 	length := func(v int64) int { return bits.Len64(uint64(v ^ v>>63)) }
 	random := rand.New(rand.NewPCG(1, 2))
@@ -41,7 +42,8 @@ func TestLearnStepComparesLengths(t *testing.T) {
 	}
 }
 
-// takeUnit is the inverse of putUnit, although it has no branch on the sign.
+// takeUnit is the inverse of putUnit, for positive and negative numbers. Its code does not branch on the
+// sign.
 func TestTakeUnitIsTheInverse(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	for range 100_000 {

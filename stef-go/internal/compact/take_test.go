@@ -56,9 +56,8 @@ func randomPoint(random *rand.Rand, p *Point, last Kind, clock *uint64) {
 	}
 }
 
-// Take has two faster variants: TakeSteady, and takeKnown for points whose fields Start
-// and Form did not change. Both must return the same points as Take, and keep the same
-// state.
+// Take decodes a point. It has two faster variants for points whose fields Start and Form did not change:
+// TakeSteady and takeKnown. Both must return the same points as Take, and keep the same state.
 func TestShortTakesAreTake(t *testing.T) {
 	steady, known := 0, 0
 	for seed := range uint64(100) {

@@ -15,9 +15,9 @@ import (
 	stef "github.com/otelstef/stef/stef-go"
 )
 
-// FuzzStream reads any bytes as a stream. The reader must not panic, and its errors must have
-// a known kind and a location. A source that returns one byte at a time must produce the same
-// result. A truncated stream must produce only the first frames of the whole stream.
+// FuzzStream reads any bytes as a stream. The reader must not panic, and its errors must have a known kind
+// and a location. The result must be the same if the source returns one byte at a time. If the stream is
+// truncated, the reader must return some of its first frames and nothing else.
 func FuzzStream(f *testing.F) {
 	f.Add([]byte("STEF\x02\x00\x00\x00\x02\x00\x00"), uint16(0))
 	f.Add([]byte("STEF\x02\x00\x00\x00\x09\x02\x01\x09\x01\x01k\x02vv\x07\x03abc\x00\x01d"), uint16(20))

@@ -71,7 +71,7 @@ func TestParseVarHeader(t *testing.T) {
 	f("01 00 00", frame.VarHeader{Schema: schema.WireSchema{}})
 	// For equal keys, the last value counts.
 	f("00 03 01 6b 01 31 01 6c 01 32 01 6b 01 33", frame.VarHeader{UserData: map[string]string{"k": "3", "l": "2"}})
-	// Bytes after the last pair are ignored.
+	// Bytes after the last pair of user data are ignored.
 	f("00 00 ff ff", frame.VarHeader{})
 	f("00 01 01 6b 00 ff", frame.VarHeader{UserData: map[string]string{"k": ""}})
 }

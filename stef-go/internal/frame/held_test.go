@@ -56,8 +56,8 @@ func TestHeld(t *testing.T) {
 	}
 }
 
-// TestHeldWindows: a decoder keeps the memory of the largest window that its stream has
-// had, and the reader counts it. Decoders do not carry this memory to other streams.
+// TestHeldWindows: a zstd decoder keeps the memory of the largest window that its stream has had, and the
+// reader counts this memory. When another stream reuses the decoder, the decoder no longer holds it.
 func TestHeldWindows(t *testing.T) {
 	random := rand.NewChaCha8([32]byte{1})
 	content := make([]byte, 200<<10)
@@ -130,8 +130,8 @@ func TestHeldWindows(t *testing.T) {
 	f("decoders of streams that ended", zframe(restart, whole(small), n))
 }
 
-// TestHeldBuffer: a stream of small frames does not get the pooled buffer of a large frame. A
-// receiver counts that memory as held by the client of the small stream.
+// TestHeldBuffer: a stream of small frames does not get a large buffer from the pool. Otherwise a receiver
+// would count the large buffer as memory of this stream's client.
 func TestHeldBuffer(t *testing.T) {
 	for _, compression := range []stef.Compression{stef.None, stef.Zstd} {
 		t.Run(fmt.Sprint(compression), func(t *testing.T) {

@@ -27,7 +27,7 @@ func randomBytes(r *rand.Rand, n, most int) []byte {
 	return b
 }
 
-// compressBlock returns data as one block of zstd, without the head of the zstd frame.
+// compressBlock returns data as one zstd block, without the header of the zstd frame.
 func compressBlock(t *testing.T, data []byte, raw bool) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -43,9 +43,9 @@ func compressBlock(t *testing.T, data []byte, raw bool) []byte {
 	return out.Bytes()[h.HeaderSize:]
 }
 
-// TestSavedBytes compares the result of savedBytes, exact and as an estimate, with the sizes that
-// two encoders return for the same data, with and without codes. The sizes cover all formats of
-// literals in RFC 8878, section 3.1.1.3.1.1.
+// savedBytes returns how many bytes Huffman codes of literals save, exactly or as an estimate.
+// TestSavedBytes compares the result with the sizes that two encoders return for the same data, with and
+// without codes. The sizes cover all formats of literals in RFC 8878, section 3.1.1.3.1.1.
 func TestSavedBytes(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, size := range []int{20, 31, 33, 100, 500, 1000, 1100, 4000, 16_000, 17_000, 100_000} {
@@ -68,8 +68,8 @@ func TestSavedBytes(t *testing.T) {
 	}
 }
 
-// TestSavedBytesOfAnything: truncated blocks and random bytes cause no panic, and savedBytes
-// returns at most the number of bytes that the blocks can stand for.
+// TestSavedBytesOfAnything: savedBytes does not panic for truncated blocks and random bytes. Its result is
+// at most the size of the content that the blocks can have.
 func TestSavedBytesOfAnything(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	block := compressBlock(t, randomBytes(r, 3000, 60), true)
@@ -88,7 +88,7 @@ func TestSavedBytesOfAnything(t *testing.T) {
 	}
 }
 
-// smallFrames writes frames of one column.
+// smallFrames is a writer of small frames with one column.
 type smallFrames struct {
 	t    *testing.T
 	w    *Writer
@@ -121,7 +121,7 @@ func (f *smallFrames) write(flags stef.FrameFlags, content []byte) {
 	require.NoError(f.t, err)
 }
 
-// restarts reads all frames, and returns the numbers of those that begin a zstd stream.
+// restarts reads all frames. It returns the numbers of the frames that restart the compression.
 func (f *smallFrames) restarts() (numbers []int) {
 	f.t.Helper()
 	r, err := NewReader(bytes.NewReader(f.out.Bytes()), stef.DefaultLimits())
@@ -141,8 +141,8 @@ func (f *smallFrames) restarts() (numbers []int) {
 	}
 }
 
-// TestRawLiterals: a writer stops coding the literals of small frames if codes save nothing, and
-// codes them again if codes would save bytes.
+// TestRawLiterals: in a stream of small frames, a writer first measures whether Huffman codes of literals
+// save bytes. If not, it stops using codes. If codes would save bytes later, it uses them again.
 func TestRawLiterals(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	ids := func() []byte { return randomBytes(r, 900, 256) }

@@ -30,7 +30,8 @@ func TestFixedHeader(t *testing.T) {
 		require.Equal(t, io.EOF, err)
 	}
 	f(plainHead, stef.None)
-	// A size as a longer varint, and a larger size whose additional bytes are ignored.
+	// A size whose varint is longer than necessary, and a larger size with additional bytes, which
+	// are ignored.
 	f("53544546 82 00 00 00", stef.None)
 	f("53544546 82 80 80 80 80 80 80 80 80 00 00 00", stef.None)
 	f("53544546 03 00 00 ff", stef.None)
@@ -205,8 +206,8 @@ func (s *brokenSource) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// TestBrokenSource: the error of the source is the error of the stream, wherever it
-// occurs. If the source ends after its error, this is not a clean end of the stream.
+// TestBrokenSource: if the source fails at any offset, the reader returns its error. If the source then
+// returns io.EOF, the reader must not report a clean end of the stream.
 func TestBrokenSource(t *testing.T) {
 	c := newCoder(t)
 	for _, stream := range [][]byte{
@@ -223,7 +224,8 @@ func TestBrokenSource(t *testing.T) {
 	}
 }
 
-// TestClaimedSizes: memory is allocated as bytes arrive, not for an announced size.
+// TestClaimedSizes: the reader allocates memory when bytes arrive, not for the size that a frame
+// announces.
 func TestClaimedSizes(t *testing.T) {
 	const most = 20 << 20
 	f := func(stream []byte) {

@@ -42,7 +42,7 @@ func codedFrame(flags byte, size int, coded []byte) []byte {
 	return append(b, coded...)
 }
 
-// coder compresses the contents of frames as one zstd stream.
+// coder compresses the contents of several frames as one zstd stream.
 type coder struct {
 	t   testing.TB
 	buf bytes.Buffer
@@ -72,7 +72,7 @@ func (c *coder) flushed(flags byte, content string) []byte {
 	return codedFrame(flags, len(content), c.taken())
 }
 
-// complete returns a frame that holds a whole zstd frame.
+// complete returns a frame of STEF that contains one whole zstd frame.
 func (c *coder) complete(flags byte, content string) []byte {
 	c.t.Helper()
 	c.enc.Reset(&c.buf)
@@ -82,8 +82,8 @@ func (c *coder) complete(flags byte, content string) []byte {
 	return codedFrame(flags, len(content), c.taken())
 }
 
-// flushedAndComplete returns a frame that holds a whole zstd frame, like complete, but
-// flushes the encoder before it ends the zstd frame.
+// flushedAndComplete is like complete, but flushes the encoder before it ends the zstd frame. So the zstd
+// frame ends with an empty block.
 func (c *coder) flushedAndComplete(flags byte, content string) []byte {
 	c.t.Helper()
 	c.enc.Reset(&c.buf)

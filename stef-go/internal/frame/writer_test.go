@@ -97,8 +97,8 @@ func TestWriterHeads(t *testing.T) {
 	f([]string{zstdHead, "00 02 0b 28b52ffd 20 02 110000 0000"}, frame.VarHeader{}, stef.WithCompression(stef.Zstd))
 }
 
-// TestWriterLargeHeader: headers of more than 255 bytes and of more than a zstd block
-// are readable by this package and by other decoders.
+// TestWriterLargeHeader: this package and other decoders can read headers of more than 255 bytes, and
+// headers that are larger than a zstd block.
 func TestWriterLargeHeader(t *testing.T) {
 	for _, pairs := range []int{1, 2, 600} {
 		h := frame.VarHeader{UserData: map[string]string{}}
@@ -169,8 +169,7 @@ func TestWriterFrames(t *testing.T) {
 	f("01 0a 80 80 80 80 80 80 01 01 58 61", 1, 1<<42, "a")
 }
 
-// TestWriterAndReader writes random frames in all settings and reads them
-// back.
+// TestWriterAndReader writes random frames with all settings and reads them again.
 func TestWriterAndReader(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(8, 8))
 	contents := texts(30, 3000)
@@ -235,8 +234,9 @@ func blocksIn(t *testing.T, frame []byte) (n int) {
 	return n
 }
 
-// TestSharedBlocks: a large column that compresses to few bytes has a block of its own in
-// one of eight frames. After a change of its content, it has its own block in all frames.
+// TestSharedBlocks: if a large column compresses to few bytes, it has its own zstd block only in every
+// eighth frame. When the writer detects that it no longer compresses well, the column has its own block
+// in all frames.
 func TestSharedBlocks(t *testing.T) {
 	for name, options := range map[string][]stef.WriterOption{
 		"continued": {stef.WithCompression(stef.Zstd)},
@@ -297,8 +297,9 @@ func TestSharedBlocks(t *testing.T) {
 	}
 }
 
-// TestBlocksOfTexts: at LevelFastest, a column of texts needs more bytes to have a block of its own
-// than a column of floats. It also needs more bytes than at other levels.
+// A column has its own zstd block if it is large enough. TestBlocksOfTexts: at LevelFastest, the necessary
+// size is larger for a column of texts than for a column of floats. It is also larger than at other
+// levels.
 func TestBlocksOfTexts(t *testing.T) {
 	f := func(want int, level stef.Level, texts, floats int) {
 		t.Helper()
@@ -342,8 +343,8 @@ func TestBlocksOfTexts(t *testing.T) {
 	f(1+0+4, stef.LevelFastest, 4<<10, 2000)
 }
 
-// TestLiterals: random bytes below 64 are compressed to little more than 6 bits each at
-// every level, although no sequences of them repeat.
+// TestLiterals: at every level, random bytes below 64 are compressed to little more than 6 bits each, by
+// Huffman codes. No sequences of these bytes repeat.
 func TestLiterals(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 7))
 	column := make([]byte, 20_000)
@@ -363,8 +364,8 @@ func TestLiterals(t *testing.T) {
 	}
 }
 
-// TestWriterIsRepeatable: the bytes depend neither on earlier streams nor on the
-// pooled encoder.
+// TestWriterIsRepeatable: the bytes of a stream depend neither on earlier streams of the writer, nor on
+// the use of its pooled encoder for other streams.
 func TestWriterIsRepeatable(t *testing.T) {
 	write := func() []byte {
 		var dst chunks
@@ -437,8 +438,8 @@ func TestWriterRefusesFrames(t *testing.T) {
 	}
 }
 
-// TestWriterWindowLimit: with a limit, the window follows the sizes of the frames. The
-// zstd header after each restart of the compression states the window.
+// TestWriterWindowLimit: with WithMaxWindowBytes, a writer chooses the zstd window by the sizes of its
+// frames. Each restart of the compression writes a zstd header, which states the window.
 func TestWriterWindowLimit(t *testing.T) {
 	f := func(want []int, sizes []int, options ...stef.WriterOption) {
 		t.Helper()
@@ -492,9 +493,9 @@ func TestWriterWindowLimit(t *testing.T) {
 	f([]int{16, 0, 1024, 0}, []int{100, 900, 70_000, 100}, auto, limit(1<<20))
 }
 
-// TestWriterLevelAuto: a stream of small frames has the same bytes as with LevelFastest. A
-// stream with a large first frame has the same bytes as with LevelDefault. After Reset, the
-// level starts at LevelFastest again.
+// TestWriterLevelAuto: with LevelAuto, a stream of small frames has the same bytes as with LevelFastest. A
+// stream with a large first frame has the same bytes as with LevelDefault. After Reset, the next stream
+// starts with LevelFastest again.
 func TestWriterLevelAuto(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	text := func(size int) string { // compresses to different bytes at the two levels
@@ -535,8 +536,8 @@ func TestWriterLevelAuto(t *testing.T) {
 	require.Equal(t, stream(stef.LevelFastest, small), second)
 }
 
-// The first frame of a stream reuses the buffer of an earlier stream with frames of this size, even
-// if append made that buffer larger than the frame.
+// The first frame of a stream reuses the pooled buffer of an earlier stream with frames of this size. This
+// works even if append made the buffer larger than the frames.
 func TestWriterBuffer(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // the garbage collector empties the pool
 	tree := newTree()

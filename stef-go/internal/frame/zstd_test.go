@@ -35,8 +35,8 @@ func TestReferenceStream(t *testing.T) {
 	f("02 0f 18 28b52ffd 04 68 780000 01 03 69 3a fe 03 00 0c 68 65 6c 6c 6f 31 02")
 }
 
-// texts returns contents that repeat earlier contents, so that they compress only if
-// the earlier contents are available.
+// texts returns the contents of n frames. Each repeats the contents before it, so it compresses well only
+// if the decoder still has them.
 func texts(n, size int) []string {
 	rnd := rand.New(rand.NewPCG(7, 7))
 	words := make([]string, 200)
@@ -97,8 +97,8 @@ func TestZstdAcrossFrames(t *testing.T) {
 	}
 }
 
-// TestZstdNextFrameWithoutRestart: a zstd frame may end together with a STEF frame. The next
-// STEF frame then begins a new zstd frame, and needs no flag for it.
+// TestZstdNextFrameWithoutRestart: a zstd frame may end at the end of a STEF frame. Then the next STEF
+// frame begins a new zstd frame, and need not have the flag RestartCompression.
 func TestZstdNextFrameWithoutRestart(t *testing.T) {
 	for _, checksum := range []bool{false, true} {
 		for _, first := range []func(c *coder, flags byte, s string) []byte{(*coder).complete, (*coder).flushedAndComplete} {
@@ -110,8 +110,8 @@ func TestZstdNextFrameWithoutRestart(t *testing.T) {
 	}
 }
 
-// TestZstdSkippable: skippable frames of any size may stand wherever a zstd frame may begin, also
-// at the end of a STEF frame, where they can be larger than the content.
+// TestZstdSkippable: skippable zstd frames of any size are allowed wherever a zstd frame may begin. This
+// includes the end of a STEF frame, where they can be larger than the content of the frame.
 func TestZstdSkippable(t *testing.T) {
 	skip := func(size int) []byte {
 		return append(binary.LittleEndian.AppendUint32([]byte{0x5a, 0x2a, 0x4d, 0x18}, uint32(size)), make([]byte, size)...)
@@ -149,7 +149,7 @@ func TestZstdSkippable(t *testing.T) {
 	}
 }
 
-// TestZstdHistory: a frame that continues a zstd stream needs the frames before it.
+// TestZstdHistory: a frame that continues a zstd stream cannot be decoded without the frames before it.
 func TestZstdHistory(t *testing.T) {
 	c := newCoder(t)
 	contents := texts(2, 4<<10)
@@ -159,7 +159,7 @@ func TestZstdHistory(t *testing.T) {
 	require.Equal(t, contents[0], parts[1].content)
 	require.Less(t, len(stream), 3<<10+len(contents[0]), "the second time costs next to nothing")
 
-	// Without the flag nothing restarts, so a missing middle frame is an error.
+	// Without the flag RestartCompression, a missing frame in the middle is an error.
 	c = newCoder(t)
 	head, first, second := c.flushed(0, "\x00\x00"), c.flushed(0, contents[0]), c.flushed(0, contents[0])
 	_, err = read(join(unhex(t, zstdHead), head, second))
@@ -190,9 +190,9 @@ func TestZstdErrors(t *testing.T) {
 	f(stef.ErrLimit, 1, at, "the frame has 67108865 bytes", unhex(t, "02 01 81 80 80 20"))
 	f(stef.ErrCorrupt, 1, at, "the frame has no content", unhex(t, "02 00 00"))
 
-	// A STEF frame has more content than its size says. If its zstd data ends with a
-	// checksum, the reader decompresses all data and returns the error at once. Without a
-	// checksum, it returns the error only at the next frame or at the end of the stream.
+	// A STEF frame decompresses to more bytes than its size says. If its zstd data ends with a
+	// checksum, the reader decompresses all data and returns the error immediately. Without a checksum,
+	// it returns the error only at the next frame or at the end of the stream.
 	const more = "frame 1 decompresses to more bytes than its size says"
 	surplus := codedFrame(2, 18, hello)
 	f(stef.ErrCorrupt, 1, at, more, surplus)
@@ -252,8 +252,8 @@ func TestZstdWindow(t *testing.T) {
 	f(128<<10, stef.ErrLimit)
 }
 
-// TestZstdLargestWindow: every window up to Limits.WindowBytes is accepted, also one larger than
-// frames can be.
+// TestZstdLargestWindow: a reader accepts every window up to Limits.WindowBytes, even if the window is
+// larger than a frame can be.
 func TestZstdLargestWindow(t *testing.T) {
 	const window = 256 << 20
 	limits := stef.DefaultLimits()
@@ -270,7 +270,7 @@ func TestZstdLargestWindow(t *testing.T) {
 	require.ErrorIs(t, err, stef.ErrLimit)
 }
 
-// TestZstdLongStream: the limits apply to single frames, not to their sum.
+// TestZstdLongStream: the limits apply to each frame, not to the sum of all frames.
 func TestZstdLongStream(t *testing.T) {
 	const frames, size = 40, 4 << 20
 	c := newCoder(t, zstd.WithEncoderLevel(zstd.SpeedFastest))
