@@ -145,7 +145,7 @@ func TestErrorsOfThisEnd(t *testing.T) {
 	require.Equal(t, "stefgrpc: limit: full", e.Error())
 	require.True(t, placed.Retryable())
 
-	// If an Error has a Code, a wrapped status with another code is ignored.
+	// If an Error wraps a status whose code differs from Code, the sent status has Code.
 	e = &Error{Kind: KindClosed, Code: codes.Unavailable, Err: status.Error(codes.Internal, "inner")}
 	require.Equal(t, codes.Unavailable, status.Code(e))
 	e = &Error{Kind: KindClosed}

@@ -227,8 +227,8 @@ func TestSTEFOnlyAfterFallback(t *testing.T) {
 	require.NotZero(t, bySTEF)
 }
 
-// TestSTEFIsBackAlready: if the peer has refused a batch over OTLP and a stream is already open, the
-// exporter sends the batch on this stream, without another attempt to open one.
+// TestSTEFIsBackAlready: if the peer answers an OTLP request with UNIMPLEMENTED, and a stream is already
+// open, the exporter sends the batch on this stream, without another attempt to open one.
 func TestSTEFIsBackAlready(t *testing.T) {
 	p := listen(t, &peer{}, "", true, false)
 	c := testConfig(p.addr)
