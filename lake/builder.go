@@ -104,7 +104,7 @@ func (b *Builder) RecordBatches(items Batch) (batches []arrow.RecordBatch, err e
 
 func (b *Builder) full() bool { return b.rows.n >= batchRows || b.rows.bytes >= batchBytes }
 
-// add appends items. It calls the function after once for each item.
+// add appends items. After each item it calls after.
 func (b *Builder) add(items Batch, after func() error) error {
 	if items.Signal != b.signal {
 		return fmt.Errorf("%w: %s cannot be written to a table of %s", ErrSignal, items.Signal, b.signal)

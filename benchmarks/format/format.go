@@ -115,13 +115,13 @@ func Find(name string) Format {
 	return nil
 }
 
-// has reports whether Drops(signal) must list the losses of the signal named of: signal is this
-// signal, or SignalUnknown, which stands for all signals.
+// has reports whether the result of Drops(signal) includes the losses of the signal of. This is true
+// if both are equal, or if signal is SignalUnknown, which stands for all signals.
 func has(signal, of otlpfile.Signal) bool {
 	return signal == of || signal == otlpfile.SignalUnknown
 }
 
-// withoutItems returns the data that formats lose if they write only items.
+// withoutItems returns the data that a format loses if it writes only items: containers without items.
 func withoutItems(signal otlpfile.Signal) string {
 	if has(signal, otlpfile.Metrics) {
 		return "resources, scopes and metrics without items"
@@ -129,7 +129,7 @@ func withoutItems(signal otlpfile.Signal) string {
 	return "resources and scopes without items"
 }
 
-// zeroSigns returns the data that the marshalers of pdata lose.
+// zeroSigns returns the data that the marshalers of pdata lose: the sign of some zeros of metrics.
 func zeroSigns(signal otlpfile.Signal) string {
 	if has(signal, otlpfile.Metrics) {
 		return "the sign of zero in summaries and zero thresholds"

@@ -33,7 +33,7 @@ func newLakeRows(f lake.Format, signal otlpfile.Signal) (lakeRows, error) {
 	return lakeRows{b}, err
 }
 
-// Prepare returns record batches.
+// Prepare converts a batch to Arrow record batches.
 func (r lakeRows) Prepare(b otlpfile.Batch) (Native, error) {
 	return r.builder.RecordBatches(toLake(b))
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/otelstef/stef/benchmarks/measure"
 )
 
-// change compares the medians of a figure on both sides.
+// change has the medians and spreads of a figure for both revisions, base and head, and the verdict.
 type change struct {
 	key
 	base, head             float64

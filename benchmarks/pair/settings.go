@@ -116,7 +116,7 @@ func (s settings) String() string {
 	return strings.Join(words, "+")
 }
 
-// without returns s without the fields that other has.
+// without returns s without the fields that are set in other.
 func (s settings) without(other settings) settings {
 	for _, f := range fields {
 		if *f.value(&other) != "" {

@@ -191,7 +191,7 @@ func wrap(text string, width int) string {
 	return b.String() + "\n"
 }
 
-// view is a part for the template. One field is set.
+// view is a part of a page in the form that the HTML template reads. One field is set.
 type view struct {
 	Prose, Heading string
 	Table          *tableView

@@ -32,7 +32,7 @@ func warnOfBases(stderr io.Writer, path, dir string, old, now *schema.Schema, fi
 	}
 	renamed := renamedRoot(old, now)
 	for _, root := range slices.Sorted(maps.Keys(is)) {
-		before, name := root, "" // name is the prefix of the new base if the root was renamed
+		before, name := root, "" // name is the new name and "=", for -base in the warning, if the root was renamed
 		if root == renamed.is {
 			before, name = renamed.was, root+"="
 		}

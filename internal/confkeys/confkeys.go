@@ -146,10 +146,10 @@ func unknownKey(hints map[string]string, sections []Section, in Section, key str
 // maxAlternatives is the largest number of keys that a message suggests.
 const maxAlternatives = 2
 
-// elsewhere returns the paths of the keys with the given name in other sections. below has
-// those in the sections below path, and none if path is the top level. all has those in all
-// sections. A list with more than maxAlternatives paths is nil. Both lists are nil for the key
-// enabled, because its meaning differs between sections.
+// elsewhere returns the paths of the keys with the given name in other sections. below has the
+// paths in the sections below path; it is empty if path is the top level. all has the paths in all
+// sections. A list that would have more than maxAlternatives paths is nil. Both lists are nil for
+// the key enabled, because its meaning differs between sections.
 func elsewhere(sections []Section, path, key string) (below, all []string) {
 	every("", rootOf(sections), func(section string, keys []string) {
 		if section == path || key == "enabled" || !slices.Contains(keys, key) {
@@ -170,7 +170,7 @@ func few(keys []string) []string {
 	return keys
 }
 
-// either returns quoted keys, with or between them.
+// either returns the keys as text, each in quotes, with the word "or" between them.
 func either(keys []string) string {
 	quoted := make([]string, len(keys))
 	for i, key := range keys {

@@ -34,7 +34,8 @@ func Between(key string, value, least, most int, hint string) error {
 	return fmt.Errorf("%s is %d: set it to a number from %d to %d%s%s", key, value, least, most, inUnit, advice(hint))
 }
 
-// unitOf returns the unit of a size, and its number of bytes. It returns "" for other keys.
+// unitOf returns the unit in the name of a key, KiB or MiB, and the number of bytes of this unit. It
+// returns "" if the name has no such unit.
 func unitOf(key string) (unit string, bytes int64) {
 	switch {
 	case strings.Contains(key, "_kib"):

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// knobs are the settings that all lines of one direction read.
+// knobs are the current settings of one direction of the network. All connections use them.
 type knobs struct {
 	window  int
 	base    time.Duration // delay of the link, one way

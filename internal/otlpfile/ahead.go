@@ -10,8 +10,8 @@ import (
 
 var errReaderClosed = errors.New("otlpfile: the reader is closed")
 
-// maxAhead bounds the bytes of the pieces in memory: while they exceed it, no further piece is
-// read.
+// maxAhead bounds the memory for reading ahead, in bytes. A piece of the file is the content of one
+// batch. While the pieces in memory are larger in total than maxAhead, no further piece is read.
 const maxAhead = 8 << 20
 
 // maxSpare is the maximum size of a buffer to keep for reuse, in bytes. One larger buffer is
@@ -106,7 +106,7 @@ func (a *ahead) enter(p piece) {
 	a.bytes += len(p.body)
 }
 
-// leave removes a piece from the count and keeps its memory for another piece.
+// leave subtracts a piece from the size of the pieces in memory, and keeps its buffer for reuse.
 func (a *ahead) leave(p piece) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

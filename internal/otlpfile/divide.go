@@ -9,9 +9,9 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 )
 
-// part returns a copy of the items of b with the indexes from up to but not including to, and of
-// their containers. A container without items is in the part that has the index of the item after
-// it. The last part also has the containers after the last item.
+// part returns a copy of the items of b whose index i is in from <= i < to, and of their
+// containers. A container without items is in the same part as the next item after it. The last
+// part also has the containers after the last item.
 func (b Batch) part(from, to int) Batch {
 	c := cut{from: from, to: to}
 	if to == b.Items() {
@@ -39,7 +39,7 @@ func (b Batch) part(from, to int) Batch {
 	return LogsBatch(ld)
 }
 
-// cut removes all items except those with the indexes from up to but not including to.
+// cut removes all items of a batch except those whose index i is in from <= i < to.
 type cut struct {
 	from, to int
 	next     int // index of the next item
@@ -47,7 +47,7 @@ type cut struct {
 
 func (c *cut) inside(item int) bool { return item >= c.from && item < c.to }
 
-// slice is a slice of pdata.
+// slice is implemented by the slice types of pdata.
 type slice[T any] interface {
 	Len() int
 	RemoveIf(func(T) bool)
@@ -63,9 +63,9 @@ func items[T any](c *cut, list slice[T]) (had, left int) {
 	return had, list.Len()
 }
 
-// each calls of for each container of a list, to remove what it contains. Then it removes the
-// containers that have become empty, and those that were empty and belong to another part. of
-// and each return how many elements there were, and how many are left.
+// each calls the function of for each container of a list, to remove elements of the container.
+// Then it removes the containers that have become empty, and those that were empty and belong to
+// another part. Both functions return how many elements there were, and how many are left.
 func each[T any](c *cut, list slice[T], of func(T) (had, left int)) (had, left int) {
 	had = list.Len()
 	list.RemoveIf(func(container T) bool {

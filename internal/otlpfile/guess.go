@@ -125,7 +125,8 @@ func signalOfParts(head []byte, strict bool) Signal {
 // allSignals is the set of signals; bit n stands for signal n.
 const allSignals uint8 = 1<<Metrics | 1<<Traces | 1<<Logs
 
-// fitting returns the signals whose message shape fits the head.
+// fitting returns the signals whose messages can begin with the bytes of head: bit n of the result
+// stands for signal n.
 func fitting(head []byte, strict bool) uint8 {
 	var fits uint8
 	for s := Metrics; s <= Logs; s++ {

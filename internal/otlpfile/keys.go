@@ -93,7 +93,8 @@ func camel(name string) string {
 	return strings.Join(words, "")
 }
 
-// second returns the error of a second field of a oneof. chosen is the first field.
+// second returns the error of a message that has two fields of the same oneof: first chosen, then
+// name.
 func second(message, name, chosen string) error {
 	if name == chosen {
 		return corrupt("the message %s has the field %s twice", message, name)

@@ -10,7 +10,7 @@ import (
 	"io"
 )
 
-// partsDecoder reads parts of a big-endian length and a message.
+// partsDecoder reads a file of format Parts. Each part is a big-endian length and a message.
 type partsDecoder struct {
 	src   *source
 	limit int

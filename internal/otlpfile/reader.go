@@ -31,8 +31,8 @@ func WithName(name string) ReaderOption { return func(r *Reader) { r.name = name
 // compression. Errors then say that their offsets are in the uncompressed content.
 func WithUnpacked() ReaderOption { return func(r *Reader) { r.unpacked = true } }
 
-// WithoutLines says that the file does not have the lines of its content: each message is
-// compressed alone. Errors then have no line.
+// WithoutLines says that the line numbers of the content are not those of the file, because each
+// message is compressed alone. Errors then have no line.
 func WithoutLines() ReaderOption { return func(r *Reader) { r.lineless = true } }
 
 // WithMaxPart sets the maximum size in bytes of one part, one JSON message, or one entry
@@ -566,7 +566,7 @@ var (
 	errProfilesToo  = fmt.Errorf("%w: it holds profiles, %w", ErrSignal, ErrProfiles)
 )
 
-// holds returns the error of a piece of another signal.
+// holds returns the error for a piece whose signal is not the signal of the reader.
 func (r *Reader) holds(p piece, found Signal) error {
 	e := r.inContent(p, r.signal, fmt.Errorf("%w: it holds %s", ErrSignal, found))
 	e.Found = found

@@ -21,7 +21,7 @@ type shape struct {
 	bytes  int64 // memory of an empty message, including its list entry
 	fields [16]*shape
 	old    *shape // field 1000, in which older senders send the scopes
-	number int64  // bytes for each byte of field 2, if it has packed numbers
+	number int64  // memory in bytes for each encoded byte of field 2, if field 2 has packed numbers
 }
 
 // The memory of messages as pdata. A growing list reserves up to a quarter more than it needs.

@@ -224,7 +224,8 @@ func upperHint(name string) string {
 	return ""
 }
 
-// endless reports whether an initial value of s contains another initial value of s.
+// endless reports whether the initial value of s would have no end, because it would contain another
+// initial value of s.
 func (p *plan) endless(s *schema.Struct) bool {
 	seen := map[*schema.Struct]bool{}
 	var leads func(from *schema.Struct) bool

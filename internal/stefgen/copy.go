@@ -19,9 +19,10 @@ func (p *plan) copyMethod(t *schema.Type) string {
 	return "CopyFrom"
 }
 
-// copyAdded returns code that makes the call add, which returns a node, and copies src to this
-// node. dst is a field with the same node. Arrays are copied to dst: add returns a type of package
-// list, whose CopyFrom would check again that neither array is part of the other.
+// copyAdded returns code that adds a node and copies src to it. add is the call that adds and
+// returns the node, and dst is the field that then holds the node. The code copies an array to dst,
+// not to the result of add: this result has a type of package list, whose CopyFrom would check again
+// that neither array is part of the other.
 func (p *plan) copyAdded(t *schema.Type, add, dst, src string) string {
 	if t.Kind == schema.KindArray {
 		return fmt.Sprintf("%s\n%s.CopyFrom(%s)", add, dst, src)
@@ -39,7 +40,7 @@ func (p *plan) printCopyFrom(pr *printer, t *schema.Type, recv string) {
 	if cyclic {
 		pr.P("func (%s *%s) CopyFrom(src *%s) {", recv, t.Name, t.Name)
 		check := fmt.Sprintf("stefrt.RefuseNested(&%s.node, &src.node)", recv)
-		if t.Kind == schema.KindOneof { // its parts are in the box, so most values need no check
+		if t.Kind == schema.KindOneof { // composite choices are stored in the box: without a box no check is needed
 			check = fmt.Sprintf("if %s.box != nil || src.box != nil {\n%s\n}", recv, check)
 		}
 		pr.P("%s\n%s.copyFrom(src)\n}\n", check, recv)

@@ -15,7 +15,7 @@ import (
 // text, with its dictionary reference in num; and a box for everything larger, which
 // is allocated when it is first needed. So a oneof is small, and can contain itself.
 
-// slot returns the expression of the slot of a choice.
+// slot returns the Go expression of the slot in which a oneof stores the value of a choice.
 func slot(f *field, recv string) string {
 	switch {
 	case f.t.Kind == schema.KindString:
@@ -131,7 +131,7 @@ func (p *plan) printOneofCodec(pr *printer, s *schema.Struct) {
 	p.printOneofDecoder(pr, s, fields, box)
 }
 
-// choicesOf returns the choices of a oneof; bit is the constant of the choice.
+// choicesOf returns the choices of a oneof as fields. bit of each field is the constant of the choice.
 func (p *plan) choicesOf(s *schema.Struct) []*field {
 	fields := p.fieldsOf(s)
 	for _, f := range fields {
@@ -245,8 +245,8 @@ func (p *plan) printChoice(pr *printer, n string, f *field) {
 	pr.P("v.node.Mark(1)\n%sv.typ = %s\n%s = %s\n}\n}", large(f.t, "v.node", x), f.bit, slot(f, "v"), x)
 }
 
-// eachChoice prints a switch on the expression on. It has a case for each choice whose
-// statement is not empty.
+// eachChoice prints a switch statement; on is the expression of the switch. The switch has a case
+// for each choice whose statement is not empty.
 func eachChoice(pr *printer, on string, fields []*field, statement func(f *field) string) {
 	cases := false
 	for _, f := range fields {
@@ -396,7 +396,8 @@ func (p *plan) printOneofDecoder(pr *printer, s *schema.Struct, fields []*field,
 	p.printCoderType(pr, s, fields, "Decoder")
 	n := s.Name
 	pr.Decl("func (d *%sDecoder) Decode(v *%s) {", private(n), n)
-	// With 255 choices the number has 9 bits, so it is compared before it becomes a Type.
+	// The number of a choice is compared before it becomes a Type, which has 8 bits: with 255 choices,
+	// the number is sent in 9 bits.
 	pr.P("choice := d.head.Read(d.head.Width)")
 	pr.P("if choice > d.head.Choices {\nd.head.NoSuchChoice()\nreturn\n}")
 	pr.P("typ := %sType(choice)", n)

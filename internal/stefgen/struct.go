@@ -44,7 +44,8 @@ func (p *plan) ofForm(s *schema.Struct, i int) bool {
 	return true
 }
 
-// ref returns the expression of the pointer to a node.
+// ref returns the Go expression of a pointer to the value of the field: a struct, oneof, multimap or
+// array.
 func (f *field) ref(recv string) string {
 	if f.lazy {
 		return recv + "." + f.priv

@@ -46,7 +46,8 @@ func (p *plan) printCoderType(pr *printer, s *schema.Struct, fields []*field, ro
 	pr.P(")\n}")
 }
 
-// sent returns the condition that the stream has the field of a record.
+// sent returns the Go condition under which an encoder writes the field or a decoder reads it: the
+// modified mask has the field, and an optional field is present.
 func (f *field) sent() string {
 	condition := fmt.Sprintf("mask&%s != 0", f.bit)
 	if f.present != "" {

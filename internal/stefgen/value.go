@@ -75,7 +75,8 @@ func scalar(k schema.Kind) string {
 	return "uint64"
 }
 
-// codecName returns the codec of a primitive type, without Encoder or Decoder.
+// codecName returns the name of the codec of a primitive type, such as codec.Bool. With the suffix
+// Encoder or Decoder it is the name of a type.
 func codecName(t *schema.Type) string {
 	name := map[schema.Kind]string{
 		schema.KindBool: "Bool", schema.KindInt64: "Int64", schema.KindUint64: "Uint64", schema.KindEnum: "Uint64",
@@ -107,8 +108,8 @@ func (p *plan) coder(t *schema.Type, role string) string {
 	return codecName(t) + role
 }
 
-// coderBase returns the name of the encoder or decoder of a composite type, without Encoder or
-// Decoder.
+// coderBase returns the first part of the names of the encoder and the decoder of a composite type:
+// the part before Encoder or Decoder.
 func coderBase(t *schema.Type) string {
 	if t.Kind == schema.KindArray {
 		return private(t.Elem.Name) + "Array"

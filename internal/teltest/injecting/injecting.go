@@ -16,7 +16,8 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// Each type wraps telemetry that has the attribute. source is the telemetry without the attribute.
+// Each of these types wraps telemetry with the attribute otelcol.signal. source is the same telemetry
+// without this attribute.
 type (
 	core struct {
 		zapcore.Core

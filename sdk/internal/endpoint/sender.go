@@ -62,8 +62,8 @@ const (
 	backoffMultiplier = 1.5
 )
 
-// OfSDK returns after, the error of the SDK for an export after Shutdown, if err is ErrShutdown.
-// Otherwise, it returns err.
+// OfSDK returns after if err is ErrShutdown, otherwise err. after is the error that the SDK defines
+// for an export after Shutdown.
 func OfSDK(err, after error) error {
 	if errors.Is(err, ErrShutdown) {
 		return after

@@ -129,8 +129,8 @@ func (w *batchWriter[B]) WriteBatch(b *batch[B]) (last uint64, err error) {
 // Flush implements stefgrpc.BatchWriter.
 func (w *batchWriter[B]) Flush() error { return w.encoder.Writer.Flush() }
 
-// guessPerRecord is the size of a record that BufferedBytes assumes, because sizes are known
-// only when a frame ends.
+// guessPerRecord is the size of a record in bytes that BufferedBytes assumes: the real size is known
+// only when the frame ends.
 const guessPerRecord = 32
 
 // BufferedBytes implements stefgrpc.BatchWriter.

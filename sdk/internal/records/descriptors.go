@@ -91,7 +91,7 @@ func sameBounds(a, b []float64) bool {
 	return true
 }
 
-// setEntry is an attribute set as a slice, because reading a set allocates.
+// setEntry caches the attributes of a set as a slice, because reading a set allocates memory.
 type setEntry struct {
 	set   attribute.Set
 	pairs []attribute.KeyValue

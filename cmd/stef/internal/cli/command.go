@@ -42,7 +42,7 @@ type command struct {
 	// usage is the syntax of the command, summary is its line in the list of commands, and help
 	// is the text of stef help.
 	usage, summary, help string
-	// misnamed contains advice about flags that do not exist, by their names.
+	// misnamed maps names of flags that do not exist to advice for the user.
 	misnamed map[string]string
 	// define declares the flags and returns the function to run after they are parsed.
 	define func(flags *flag.FlagSet) func(env *Env, args []string) error

@@ -85,8 +85,8 @@ func (c *command) completed() []flagInfo {
 	return list
 }
 
-// bashCompletion returns a completion function. It uses the second word, which is
-// the command, and the previous word.
+// bashCompletion returns a script with a completion function for bash. The function decides by
+// the second word of the command line, which is the command, and by the previous word.
 func bashCompletion() string {
 	var b strings.Builder
 	b.WriteString("_stef() {\n  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} words=\n" +

@@ -549,7 +549,7 @@ func ignoredLines(found []otlpfile.UnknownField) (lines []string) {
 	return lines
 }
 
-// nobodyHas returns a text: no item, resource or scope has the attribute of a column.
+// nobodyHas returns the text that says that no item, resource or scope has the attribute of a column.
 func nobodyHas(column string) string {
 	for _, who := range []string{"resource", "scope"} {
 		if key, ok := strings.CutPrefix(column, who+":"); ok {

@@ -50,9 +50,8 @@ type opener struct {
 
 	roots stream.List
 	only  *stream.Root
-	// announced has the roots of --base about which a warning was printed: --base has no
-	// effect, because a file announces its schema. There is only one warning for each
-	// root.
+	// announced has the roots of --base for which the opener has printed a warning: a file
+	// announces its schema, so --base has no effect. The warning is printed once for each root.
 	announced map[string]bool
 }
 

@@ -84,7 +84,7 @@ recording ends with an error.
 	},
 }
 
-// recorder is the command with its flags.
+// recorder is the command stef record with the values of its flags.
 type recorder struct {
 	listen string
 	during time.Duration
@@ -245,7 +245,7 @@ func (c *recorder) name(s otlpfile.Signal) string {
 	return strings.ReplaceAll(c.out, convert.SignalMark, s.String())
 }
 
-// take writes a batch to the tape of its signal.
+// take writes a batch to the file (the tape) of its signal.
 func (c *recorder) take(b otlpfile.Batch) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -88,7 +88,7 @@ the output of stef cat --sort-keys FILE | sort for both.
 	},
 }
 
-// replayer is the command with its flags.
+// replayer is the command stef replay with the values of its flags.
 type replayer struct {
 	endpoint, protocol, compression string
 	tls                             bool

@@ -15,7 +15,7 @@ import (
 	"github.com/otelstef/stef/stef-go/rotate"
 )
 
-// tape is the file of one signal.
+// tape is the file to which stef record writes the batches of one signal.
 type tape struct {
 	name   string
 	file   *os.File

@@ -17,8 +17,8 @@ import (
 // The decoders produce OTLP bytes from a stream. Both are faster than conversions through
 // pdata.
 
-// ofBytes returns the encoder of a signal. It encodes the OTLP bytes of batches, which need no
-// pdata.
+// ofBytes returns the encoder of a signal. The encoder uses only the OTLP bytes of a batch, so the
+// batch needs no pdata.
 func ofBytes[W signal.Writer, E interface {
 	EncodeOTLP([]byte) error
 	Losses() stefotlp.Losses

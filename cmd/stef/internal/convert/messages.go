@@ -84,7 +84,7 @@ func (m *Messages) at(text string, err error) error {
 	return fmt.Errorf("%s: %w", m.place(m.offset, m.n+1), err)
 }
 
-// place is the text of an error about the place of a message.
+// place returns the offset and the number of a message as text, for an error.
 func (m *Messages) place(offset int64, n int) string {
 	of := ""
 	if m.unpacked {
@@ -93,7 +93,7 @@ func (m *Messages) place(offset int64, n int) string {
 	return fmt.Sprintf("offset %d%s, message %d", offset, of, n)
 }
 
-// At adds the place of the last message to an error.
+// At adds the offset and the number of the last message to an error.
 func (m *Messages) At(err error) error {
 	return fmt.Errorf("%s: %w", m.place(m.Offset(), m.n), err)
 }
@@ -197,7 +197,7 @@ func (b *messageBatches) end() error {
 	return OtherSignal(strings.Join(names, " and "), b.o.Root.Signal, b.o.RootFlag)
 }
 
-// blame adds the place of the last message to a read error.
+// blame adds the offset and the number of the last message to a read error.
 func (m *Messages) blame(err error) error {
 	var items *skipped
 	if err == nil || errors.As(err, &items) {

@@ -148,8 +148,8 @@ func (o *Options) encoder(s otlpfile.Signal, out io.Writer, opts []stef.WriterOp
 // countOTLP returns the number of items in the OTLP bytes of a batch.
 func countOTLP(b otlpfile.Batch) int { return anysignal.Of(b.Signal).OTLP.Count(b.OTLP) }
 
-// complete verifies that no item was silently lost, independently of the
-// encoders and decoders.
+// complete returns an error if some items were neither converted nor counted as skipped, which
+// would be a bug of an encoder or decoder. items is the number of items of the input.
 func (r *Result) complete(items uint64) error {
 	if r.Items+r.Skipped == items {
 		return nil
@@ -327,8 +327,8 @@ func mixed(r *otlpfile.Reader, o *Options, err error) error {
 // SignalMark is the placeholder for the signal name in an output name.
 const SignalMark = "{signal}"
 
-// take calls skip to count the items of an error about single items. It returns any other
-// error unchanged.
+// take handles the error of a batch. If the error is about single items, take calls skip, which
+// counts them. It returns any other error unchanged.
 func (r *Result) take(o *Options, err error) error {
 	var items *skipped
 	if errors.As(err, &items) {

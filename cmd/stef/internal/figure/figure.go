@@ -25,8 +25,7 @@ func Grouped[N int | int64 | uint64](n N) string {
 	return b.String()
 }
 
-// Count writes a number of things: 1 frame, 2 frames. The plural of the noun adds
-// an s.
+// Count writes a number with a noun: 1 frame, 2 frames. It forms the plural of the noun with an s.
 func Count[N int | int64 | uint64](n N, noun string) string {
 	if n != 1 {
 		noun += "s"
@@ -42,7 +41,7 @@ func Seconds(d time.Duration) string {
 	return fmt.Sprintf("%.2f s", d.Seconds())
 }
 
-// Wait writes a duration that someone waits: 7s, 1h0m, 40 days.
+// Wait writes a waiting time: 7s, 1h0m, 40 days.
 func Wait(d time.Duration) string {
 	const day = 24 * time.Hour
 	d = d.Round(time.Second)
