@@ -16,7 +16,7 @@ import (
 	"github.com/otelstef/stef/internal/otlpfile"
 )
 
-// ways are the ways to send in the transport tables.
+// ways are the protocols and numbers of clients in the transport tables.
 var ways = []struct {
 	protocol transport.Protocol
 	clients  int

@@ -104,7 +104,7 @@ func (r *pointRows) beginPoint(p point) {
 		r.monotonic.AppendNull()
 	}
 	r.putAttributes(r.metadata, r.metric.Metadata())
-	r.elements += r.metric.Metadata().Len() // a reader also compares them with those of the last row
+	r.elements += r.metric.Metadata().Len() // counted again: a reader compares the metadata with that of the previous row
 	r.putTime(r.time, p.Timestamp())
 	r.putTime(r.start, p.StartTimestamp())
 	putCount(r.flags, uint32(p.Flags()))

@@ -339,7 +339,7 @@ func (r *rows) begin(attributes pcommon.Map) {
 	switch {
 	case r.shared == nil:
 		r.putContainers()
-		r.elements *= 2 // a reader also compares them with those of the last row
+		r.elements *= 2 // counted twice: a reader also compares them with the elements of the previous row
 	case r.changed:
 		before := r.bytes
 		r.putContainers()

@@ -255,7 +255,7 @@ func killedRecording(t *testing.T, end string) (path string, records uint64) {
 	return filepath.Join(dir, "logs"+end), acked.Load()
 }
 
-// endless is a recording of many batches.
+// endless yields 20,000 small batches of logs: the recorder is killed before all of them are sent.
 func endless() iter.Seq2[otlpfile.Batch, error] {
 	return func(yield func(otlpfile.Batch, error) bool) {
 		for i := range 20_000 {

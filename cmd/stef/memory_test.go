@@ -128,7 +128,7 @@ func TestMemoryOfConvert(t *testing.T) {
 	for _, s := range signals {
 		rounds := rounds
 		if s == otlpfile.Logs {
-			rounds *= 2 // a quarter of them fills a row group too
+			rounds *= 2 // so that a quarter of the rounds also fills a row group of Parquet
 		}
 		l := newLarge(t, s, rounds)
 		for to, bound := range most {

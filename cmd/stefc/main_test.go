@@ -495,7 +495,7 @@ func TestRunLeavesNoHalfFiles(t *testing.T) {
 	}
 }
 
-// TestAsked: what the user asked for is written to standard output.
+// TestAsked: the version and the help, for which the user asked, are written to standard output.
 func TestAsked(t *testing.T) {
 	for arg, want := range map[string]string{
 		"help": `^usage: stefc`, "version": `^stefc `, "-version": `^stefc \S+, go\S+ \S+/\S+\n$`,

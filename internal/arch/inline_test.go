@@ -15,10 +15,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// leaves are the functions that run once per value, by the package that calls them. The
-// compiler must inline every call there, because each call that is not inlined costs time for
-// every value. An alias, or one more line in a leaf, can silently prevent inlining.
-// stef-go/otelstef stands for any generated package.
+// leaves lists functions that run once per value. The compiler must inline every call of leaf in the
+// package in, because each call that is not inlined costs time for every value. An alias, or one more
+// line in a leaf, can silently prevent inlining. stef-go/otelstef stands for any generated package.
 var leaves = []struct{ in, leaf string }{
 	{"stef-go/codec", "stef-go/bitio.(*BitWriter).Write"},
 	{"stef-go/codec", "stef-go/bitio.(*BitReader).Read"},

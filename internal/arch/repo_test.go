@@ -55,7 +55,7 @@ func repo(t *testing.T) []file {
 	return files
 }
 
-// none fails with a line for every problem.
+// none fails the test if there are problems. The failure has a line for each problem.
 func none(t *testing.T, problems []string, message ...any) {
 	t.Helper()
 	require.Empty(t, strings.Join(problems, "\n"), message...)

@@ -105,9 +105,9 @@ func (p *places) arrived(ids []uint64) (n int) {
 }
 
 // met returns three figures for the given number of traces from first on. met is the number of
-// traces with all spans at one backend. shares is the number of these traces at each backend. For
-// together, each trace counts the spans at the backend with most of its spans; together is the mean
-// of these counts. A span counts at each backend where it arrived.
+// traces with all spans at one backend. shares is the number of these traces at each backend. together
+// says how many spans of a trace arrived at one backend: it takes the backend with the most spans of
+// each trace, and is the mean over the traces. A span counts at each backend where it arrived.
 func (p *places) met(first, traces int) (met int, shares [backends]int, together float64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -49,8 +49,8 @@ const scalePipelines = `    metrics:
 `
 
 // fleet is many agents, each with a connection and a stream of its own. Agents with the same zstd
-// window send the same prepared bytes. So the agents use little processor time, and the receiver
-// nearly all of it.
+// window send the same prepared bytes. So the agents use little processor time: the receiver uses
+// nearly all of the processor time.
 type fleet struct {
 	receiver *collector
 	endpoint string

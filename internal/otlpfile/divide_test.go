@@ -157,7 +157,7 @@ func emptyContainers(batches ...otlpfile.Batch) (n [3]int) {
 	return n
 }
 
-// A Reader accepts no message of more than DefaultMaxPart, so such an item is an error.
+// A Reader accepts no message of more than DefaultMaxPart bytes, so writing a larger item is an error.
 func TestItemTooLargeToRead(t *testing.T) {
 	ld := plog.NewLogs()
 	lr := ld.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty().LogRecords().AppendEmpty()

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// lines are lines with one object, and similar lines.
+// lines are lines that are one JSON object, and similar lines that are not.
 var lines = []string{
 	`{}`, `{ }`, ` {}`, `{}x`, `{} {}`, `{}` + "\r", `[]`, ``, `{`, `}`, `{]`,
 	`{"resourceLogs":[]}`, `{"resource_spans" : [ ] , "resourceMetrics":null}`, `{"resourceLogs":[],}`, `{"resourceLogs"}`, `{"resourceLogs":}`,

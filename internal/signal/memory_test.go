@@ -126,8 +126,8 @@ func TestMemoryRefuses(t *testing.T) {
 	}
 }
 
-// obvious counts the contents of a message like shape.contents, with the library of protobuf
-// and without its fast paths.
+// obvious computes the same as shape.contents, but with the library of protobuf and without the fast
+// paths of shape.contents.
 func obvious(s *shape, b []byte, depth int) (n int64, err error) {
 	if depth > MaxNesting {
 		return 0, ErrNested

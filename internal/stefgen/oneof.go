@@ -396,8 +396,8 @@ func (p *plan) printOneofDecoder(pr *printer, s *schema.Struct, fields []*field,
 	p.printCoderType(pr, s, fields, "Decoder")
 	n := s.Name
 	pr.Decl("func (d *%sDecoder) Decode(v *%s) {", private(n), n)
-	// The number of a choice is compared before it becomes a Type, which has 8 bits: with 255 choices,
-	// the number is sent in 9 bits.
+	// With 255 choices, the number of a choice is sent in 9 bits, but the Go type of the choice has
+	// only 8 bits. So the number is compared with the maximum before it is converted.
 	pr.P("choice := d.head.Read(d.head.Width)")
 	pr.P("if choice > d.head.Choices {\nd.head.NoSuchChoice()\nreturn\n}")
 	pr.P("typ := %sType(choice)", n)

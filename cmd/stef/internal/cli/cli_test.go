@@ -268,7 +268,7 @@ func TestIOErrors(t *testing.T) {
 	}
 }
 
-// full is an io.Writer with room for n bytes.
+// full is an io.Writer that accepts n bytes and then fails.
 type full struct {
 	n   int
 	err error

@@ -35,7 +35,7 @@ func pairsOfForms(t *testing.T) map[string][3]string {
 	return pairsMade
 }
 
-// Several tests use the pairs, and making them takes a second.
+// The pairs are made once for all tests, because this takes a second.
 var (
 	pairsOnce sync.Once
 	pairsMade map[string][3]string

@@ -16,8 +16,8 @@ import (
 	"github.com/otelstef/stef/cmd/stef/internal/cli"
 )
 
-// damaged returns content in a file whose compression is damaged. The key of each file ends in the suffix
-// of its compression. whole says that all content precedes the damage.
+// damaged compresses content and damages the result in several ways. It returns the files by name; a
+// name ends in the suffix of the compression. whole says that all of the content precedes the damage.
 func damaged(t *testing.T, content []byte) map[string]struct {
 	file  []byte
 	whole bool

@@ -114,7 +114,8 @@ func TestEmptyInputs(t *testing.T) {
 
 var notKept = regexp.MustCompile(`(?m)^not kept[^:]*: (.*)$`)
 
-// --skip prints what was not kept of the part before the cut, whatever the output is.
+// If an input is cut, convert --skip prints which data of the part before the cut the output does not
+// keep. It prints the same for each format of the output.
 func TestLossesOfCutInput(t *testing.T) {
 	m := newMistakes(t)
 	otlp := fixtures.Metrics()

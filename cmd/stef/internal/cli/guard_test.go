@@ -15,9 +15,9 @@ import (
 	"github.com/otelstef/stef/internal/fixtures"
 )
 
-// If OUT is forgotten, no input is replaced. The error that the output exists precedes most errors
-// of inputs. Some errors of inputs precede it: the input does not exist, is empty, or has no known
-// format.
+// If the user forgets OUT, convert takes the last input for OUT, but does not replace it. The error
+// that this file exists is reported before most errors of inputs. The errors of an input that does not
+// exist, is empty or has no known format are reported first.
 func TestForgottenOut(t *testing.T) {
 	m := newMistakes(t)
 	before, err := os.ReadFile(m.metrics)

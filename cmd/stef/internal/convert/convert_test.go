@@ -98,8 +98,8 @@ func (i *items) count() int {
 	return canon.Metrics(i.metrics...).Len() + canon.Traces(i.traces...).Len() + canon.Logs(i.logs...).Len()
 }
 
-// requireSame requires the same items on both sides: with items and attributes
-// in the same order, or ignoring both orders.
+// requireSame requires that want and got have the same items. If sorted is true, it ignores the order
+// of items and of attributes.
 func requireSame(t *testing.T, want, got *items, sorted bool) {
 	t.Helper()
 	o := canon.Options{SortAttributes: sorted}
@@ -275,7 +275,7 @@ func TestFailingFiles(t *testing.T) {
 	}
 }
 
-// full is an io.Writer with room for n bytes.
+// full is an io.Writer that accepts n bytes and then fails.
 type full struct {
 	n   int
 	err error

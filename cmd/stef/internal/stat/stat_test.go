@@ -428,7 +428,7 @@ func TestDamaged(t *testing.T) {
 	require.ErrorIs(t, err, failure)
 }
 
-// limited is an io.Writer with room for n bytes.
+// limited is an io.Writer that accepts a number of bytes and then fails.
 type limited int
 
 var errFull = errors.New("no room left")
