@@ -17,7 +17,8 @@ const (
 	maxTotal = 2 * maxElements
 )
 
-// submessages are the fields of a message of OTLP that are messages, by their numbers.
+// submessages describes a type of OTLP messages: it maps the numbers of the fields that hold messages
+// to the types of these messages.
 type submessages map[uint64]submessages
 
 // rowMessages are the messages in the column otlp.

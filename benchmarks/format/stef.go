@@ -151,8 +151,8 @@ type stefEncoder[N any] struct {
 	// sent is set after the first message. Before the first message, out holds only the headers,
 	// which are sent with this message.
 	sent bool
-	// full encodes the prepared records of a compact format, because they are in the full
-	// schema.
+	// full encodes prepared records for a format in the compact form, because prepared records are in
+	// the full schema.
 	full Encoder
 }
 

@@ -225,7 +225,8 @@ func (c *Context) compressions(trip time.Duration) []transport.Compression {
 	return []transport.Compression{transport.None, transport.Gzip, transport.Zstd}
 }
 
-// concurrent is the concurrency of OTEP 0035. streams is the number that OTEP 0035 calls N.
+// concurrent is the number of OTLP requests in flight in the measurements of OTEP 0035. streams is the
+// number of streams, which OTEP 0035 calls N.
 const (
 	concurrent = 20
 	streams    = 10

@@ -83,7 +83,7 @@ receivers:
   nop:
 `
 
-// accepted are the counters of the backend's receiver.
+// accepted has the metric of each signal with which the backend's receiver counts accepted items.
 var accepted = map[otlpfile.Signal]string{
 	otlpfile.Metrics: "otelcol_receiver_accepted_metric_points",
 	otlpfile.Traces:  "otelcol_receiver_accepted_spans",

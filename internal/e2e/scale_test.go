@@ -159,7 +159,7 @@ func prepare(t *testing.T, s *stefgrpc.Stream, n int) []frame {
 	return prepared.list
 }
 
-// windowsText says how many streams each window was requested for.
+// windowsText says, for each zstd window, for how many streams the receiver requested this window.
 func (f *fleet) windowsText() string {
 	count := map[int]int{}
 	for _, w := range f.windows {

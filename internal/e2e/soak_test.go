@@ -285,7 +285,7 @@ var faults = []fault{
 			r.fill()
 		},
 		func(r *rig) {
-			// The queue accepts requests until it has used the free pages of its files.
+			// The disk is full, but the queue accepts requests until it has used the free pages of its files.
 			_, _, before := r.load.results()
 			require.Eventually(r.t, func() bool {
 				_, _, refused := r.load.results()

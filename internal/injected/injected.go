@@ -16,8 +16,8 @@ import (
 // component. The Collector adds it to log lines, and to the scopes of spans and metrics.
 const Signal = "otelcol.signal"
 
-// The Collector's telemetry implements these interfaces. The helper of the Collector that uses
-// them is internal to the Collector.
+// The Collector's telemetry implements these interfaces. The Collector declares them in an internal
+// package, so they are declared here again.
 type (
 	cores interface {
 		DropInjectedAttributes(keys ...string) zapcore.Core

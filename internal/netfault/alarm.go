@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// spinBelow is the length of a wait below which a loop of yields costs less CPU than the sleep
-// and wakeup of a timer (measured: about 9 µs of CPU for the timer).
+// spinBelow bounds busy-waiting: for a shorter wait, a loop that yields the processor costs less CPU
+// than a timer, which needs about 9 µs of CPU for sleep and wakeup (measured).
 const spinBelow = 12 * time.Microsecond
 
 // alarm wakes one waiter at a time.

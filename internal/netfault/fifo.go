@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// blockSize is also the block size of HTTP/2 readers and writers.
+// blockSize is the size of the blocks of a fifo in bytes. HTTP/2 readers and writers use the same size.
 const blockSize = 32 << 10
 
 var blockPool = sync.Pool{New: func() any { return new([blockSize]byte) }}

@@ -66,7 +66,7 @@ func newLine(k *knobs, r *rand.Rand, kill int64, cut func(error)) *line {
 	}
 }
 
-// wakeEnds makes both ends check the line and its knobs again.
+// wakeEnds wakes the reader and the writer of the line, so that they check its state and settings.
 func (l *line) wakeEnds() {
 	l.readable.wake()
 	l.writable.wake()

@@ -403,7 +403,8 @@ func wrongValue(text []byte, err error) error {
 var wantedTypes = strings.NewReplacer(`expects " or n,`, "expected a text or null,", "expect [ or , or ] or n,", "expected an array or null,",
 	"expect { or , or } or n,", "expected an object or null,")
 
-// numberAt returns the error of a number, at its first occurrence outside of strings.
+// numberAt returns an error about a number in text. The error has the offset at which the number first
+// occurs outside of strings.
 func numberAt(text []byte, number, cause string) error {
 	for i := 0; i < len(text); i++ {
 		if text[i] == '"' {

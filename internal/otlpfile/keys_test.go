@@ -128,9 +128,9 @@ func TestSecondFieldInProto(t *testing.T) {
 	}
 }
 
-// isChoice has exactly the names of the fields that exclude each other. Only sum is ambiguous: the
-// sum of a metric excludes other fields, the sum of a point does not. But a point with a sum has no
-// other field of isChoice.
+// isChoice returns true for exactly the names of fields that belong to a oneof. Only the name sum is
+// ambiguous: the field sum of a metric belongs to a oneof, the field sum of a point does not. This does
+// no harm, because a point with the field sum has no other field with a name of isChoice.
 func TestChoices(t *testing.T) {
 	seen := map[*shape]bool{}
 	var walk func(s *shape)

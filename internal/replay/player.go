@@ -189,7 +189,8 @@ func (r *playing) play(ctx context.Context, sources []Source) error {
 func (r *playing) source(ctx context.Context, index int, s Source) error {
 	var group sync.WaitGroup
 	defer group.Wait()
-	// going is canceled when a batch is not delivered. It does not cancel batches in flight.
+	// going is canceled when a batch cannot be delivered. This ends the loop, but batches in flight
+	// are still delivered, because they use ctx.
 	going, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
 	slots := chan struct{}(nil)

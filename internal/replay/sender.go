@@ -283,7 +283,7 @@ func (s *Sender) waiting(cause error) {
 	}
 }
 
-// await watches a batch until the returned function is called. sent reports whether it is sent.
+// await watches a batch until the returned function is called. sent reports whether the batch is sent.
 func (s *Sender) await(sent func() bool) (done func()) {
 	return s.answers.await(sent, func(batches int, waited time.Duration) {
 		if s.Unanswered != nil {

@@ -384,7 +384,8 @@ func (p *plan) printOneofEncoder(pr *printer, s *schema.Struct, fields []*field)
 	pr.P("}")
 }
 
-// fromSlotEncode returns the value in a slot for the function encode: for an enum, its number.
+// fromSlotEncode returns the Go expression of the value in a slot, as the function encode expects it.
+// For an enum this is the number in the slot, not the value of the enum type.
 func fromSlotEncode(f *field) string {
 	if f.t.Kind == schema.KindEnum {
 		return slot(f, "v")

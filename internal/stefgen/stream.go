@@ -68,7 +68,7 @@ func (p *plan) printFields(pr *printer, r *schema.Struct) {
 	pr.P("}")
 }
 
-// printDicts prints the type of the dictionaries of text of a writer.
+// printDicts prints the type that holds the text dictionaries of a writer.
 func (p *plan) printDicts(pr *printer, r *schema.Struct) {
 	n := r.Name
 	_, _, dicts := reached(r)

@@ -161,9 +161,9 @@ func (p *plan) printCopy(pr *printer, f *field) {
 	}
 }
 
-// printCopyAbsent prints the copy of the last value of an absent field. A reader
-// needs it: a field that becomes present without being modified has that value
-// again, and a new value of a dictionary struct begins as a copy.
+// printCopyAbsent prints code that copies the last value of an absent field. A reader needs this
+// value: a field that becomes present without being modified has it again. A new value of a
+// dictionary struct begins as a copy of an earlier value, so the copy must include this field.
 //
 // spec: #struct
 func (p *plan) printCopyAbsent(pr *printer, f *field) {

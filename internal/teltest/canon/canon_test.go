@@ -334,7 +334,7 @@ func TestItems(t *testing.T) {
 	items := canon.Metrics(mds...)
 	require.Equal(t, n, items.Len())
 	require.Zero(t, canon.Metrics().Len())
-	// A multiset: an item that occurs twice differs from the same item once.
+	// Items are multisets: a set with an item twice differs from a set with this item once.
 	require.NotEmpty(t, canon.Diff(canon.Metrics(mds[0], mds[0]), canon.Metrics(mds[0])))
 }
 

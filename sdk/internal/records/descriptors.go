@@ -28,9 +28,9 @@ type metricKey struct {
 	monotonic               bool
 }
 
-// variant is a metric with one set of histogram bounds, and belongs to the points with these
-// bounds. A metric usually has one variant, because the SDK uses the same bounds for all points of
-// an instrument.
+// variant is a metric for all points with the same histogram bounds: a metric of STEF contains the
+// bounds. A metric of the SDK usually has one variant, because the SDK uses the same bounds for all
+// points of an instrument.
 type variant struct {
 	bounds []float64
 	value  *otelstef.Metric

@@ -67,7 +67,8 @@ func (c *http1Conn) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// look answers a request of HTTP/1.1.
+// look examines the first bytes of the connection. If they begin a request of HTTP/1.1, it answers
+// the request, and later reads and writes of the server fail.
 func (c *http1Conn) look() {
 	head, _ := c.r.Peek(http1.HeadSize)
 	if !http1.Is(head) {

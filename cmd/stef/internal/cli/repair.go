@@ -160,7 +160,8 @@ const (
 	unchecked   = "; every frame can be read; " + noChecksums
 )
 
-// uncheckedFrames adds to lossOf that repair may have missed damage in the frames that it kept.
+// uncheckedFrames returns the end of the message about a damaged stream without checksums: repair may
+// have missed damage in the frames that it kept. It returns "" for other streams.
 func uncheckedFrames(w *stream.Whole) string {
 	if w.Damage == nil || w.Checksums || w.Frames == 0 { // without damage, lossOf says that checksums are missing
 		return ""

@@ -114,7 +114,8 @@ func TestTableMistakes(t *testing.T) {
 	}
 }
 
-// Readers of Arrow stop at the end of the first stream of a file. The streams after it would be lost.
+// A file of concatenated Arrow streams is refused: the Arrow library reads only the first stream, so the
+// other streams would be lost.
 func TestConcatenatedArrow(t *testing.T) {
 	logs := write(t, "logs.parts", recording(t, otlpfile.Logs, 2))
 	table, one, err := convertFiles([]string{logs}, convert.Options{To: convert.Arrow})

@@ -30,8 +30,8 @@ func (e *batchEncoder) Encode(b otlpfile.Batch) error {
 	return err
 }
 
-// emptyLoss describes the number of lost resources, scopes and metrics. unknownLoss describes the
-// number of lost fields.
+// emptyLoss is the text for a number of lost resources, scopes and metrics. unknownLoss is the text for
+// a number of lost fields.
 const (
 	emptyLoss   = "%d resource{s}, scope{s} or metric{s} without items"
 	unknownLoss = "%d field{s} that this version of OTLP does not know"

@@ -21,7 +21,7 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// lines reads a stream as canonical JSON of the kept fields.
+// lines returns the records of a stream as canonical JSON. It omits the fields that are not in kept.
 func lines(t *testing.T, data []byte, root *stream.Root, kept schema.Kept) ([]string, *stream.PlainReader) {
 	t.Helper()
 	r, err := root.PlainRecords(bytes.NewReader(data))

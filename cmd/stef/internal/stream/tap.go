@@ -79,8 +79,8 @@ func (t *Tap) find(f *dynamic.Frame, c dynamic.Compression) (head, content []byt
 	return kept[:n], kept[n : n+f.CompressedSize], nil
 }
 
-// head returns the bytes from an offset on, and the sizes of the head and of the
-// content of the frame that begins there. The size of the head is 0 if the head is
+// head returns the kept bytes from an offset on. It also returns the size of the head and the size of
+// the content of the frame that begins at this offset. The size of the head is 0 if the head is
 // incomplete.
 func (t *Tap) head(offset int64, c dynamic.Compression) (kept []byte, head int, content uint64) {
 	skip := offset - t.base
