@@ -191,7 +191,7 @@ func (c *columns) blame(i int, err error) *rowError {
 	return &rowError{c.first + uint64(i), err}
 }
 
-// fresh makes the next row begin new containers.
+// fresh makes the next row begin a new resource and a new scope.
 func (c *columns) fresh() { c.last = -1 }
 
 // enter reports whether the resource and the scope of a row differ from the resource and the

@@ -105,7 +105,7 @@ func limits(t *testing.T, root string) (names []string) {
 	return names
 }
 
-// missing lists limits without a row, and rows without a test.
+// missing lists limits that have no row on the page, and rows of the page that name no test.
 func missing(text string, names []string, tests map[string]bool) (problems []string) {
 	first := map[string]bool{}
 	for _, cells := range rowsOfLimits(text) {

@@ -154,8 +154,8 @@ func TestChoices(t *testing.T) {
 	}
 }
 
-// The table of fields and pdata know the same names: pdata accepts each name, and rejects it
-// with an additional letter.
+// The table of fields has the names that pdata reads in JSON: pdata accepts each name of the table, and
+// rejects the name with an additional letter.
 func TestKeysArePdatas(t *testing.T) {
 	eachField(t, func(s Signal, name, before, after string) {
 		text := []byte(before + `{"` + name + `":null}` + after)

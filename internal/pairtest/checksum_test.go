@@ -33,7 +33,7 @@ type flipper struct {
 	flipped atomic.Bool
 }
 
-// flippingWriter forwards the bytes of one connection and flips the bit.
+// flippingWriter forwards the bytes of one connection, and flips one bit of the byte after the mark.
 type flippingWriter struct {
 	*flipper
 	to   io.Writer

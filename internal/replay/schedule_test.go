@@ -228,7 +228,7 @@ func TestIdle(t *testing.T) {
 	require.Empty(t, f(replay.Original, 0, at(0, 4*time.Second), at(time.Second, 5*time.Second)))
 	require.Empty(t, f(replay.Original, 28*time.Second, busy, late)) // sending takes longer than the wait
 
-	// At a rate, two sources share the pace.
+	// If the pace is a number of items per second, it is the sum over both sources.
 	waits := f(0.1, 0, at(0, 0), at(0, 0))
 	require.Equal(t, []string{"10s at 0s false", "10s at 10s false", "10s at 20s false", "10s at 30s true"}, waits)
 }

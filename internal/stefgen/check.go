@@ -96,7 +96,8 @@ func (p *plan) check() error {
 	return errors.Join(errs...)
 }
 
-// checkDicts refuses two dictionaries of a root with the same name in Go, at a use of the second.
+// checkDicts refuses a root that has two dictionaries with the same name in Go. The error has the
+// position of a type that uses the second dictionary.
 func (p *plan) checkDicts(r *schema.Struct) error {
 	_, _, dicts := reached(r)
 	seen := map[string]string{}

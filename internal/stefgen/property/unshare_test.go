@@ -166,7 +166,7 @@ func sharedValues(rec any) map[unsafe.Pointer]bool {
 		case reflect.Struct:
 			for i := range v.NumField() {
 				name, typ := v.Type().Field(i).Name, v.Type().Field(i).Type
-				// Not part of the value: the tree of marks, the last written value, functions.
+				// These fields are not part of the value: the tree of marks, the last written value, functions.
 				if name == "node" || name == "slot" || strings.HasSuffix(name, "Sent") || strings.HasPrefix(typ.String(), "*stefrt.Elem") {
 					continue
 				}

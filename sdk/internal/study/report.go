@@ -22,7 +22,7 @@ type Plan struct {
 	Work   time.Duration // length of a run with metrics
 }
 
-// Short runs for some minutes, Long for over two hours.
+// Short is a plan for a study of some minutes, Long is a plan for a study of over two hours.
 var (
 	Short = Plan{Rounds: 2, Batch: 1500 * time.Millisecond, Rate: 20_000, Simple: 30_000, Others: time.Second, Work: 3 * time.Second}
 	Long  = Plan{Rounds: 5, Batch: 10 * time.Second, Rate: 20_000, Simple: 200_000, Others: 10 * time.Second, Work: 60 * time.Second}

@@ -198,7 +198,7 @@ func TestOneInputBySignal(t *testing.T) {
 	require.NoFileExists(t, m.path("c-metrics.json"))
 }
 
-// The last lines say what is missing, also with {signal}.
+// The last lines that convert prints say what the output lacks, also with {signal}.
 func TestLossesLast(t *testing.T) {
 	m := newMistakes(t)
 	content, err := os.ReadFile(m.metrics)
