@@ -118,7 +118,7 @@ func (c *columns) withoutOTLP(s Signal) func(i, size int) []byte {
 	return alone(c, in.row, &in.into, plog.NewLogs, m.LogsSize, m.MarshalLogs)
 }
 
-// alone is withoutOTLP for one signal. row adds the item of a row to *into.
+// alone implements withoutOTLP for one signal. row reads a row and adds its item to *into.
 func alone[T any](c *columns, row func(int) error, into *T, empty func() T, sizeOf func(T) int, marshal func(T) ([]byte, error)) func(i, size int) []byte {
 	return func(i, size int) []byte {
 		*into = empty()

@@ -368,7 +368,7 @@ func (c *Context) otepRaw() (*report.Table, error) {
 // of such runs says little.
 const unsteady = 0.1
 
-// latencyChart is throughput against latency, large batches, zstd.
+// latencyChart shows throughput against latency, for large batches with zstd.
 func (f *Figures) latencyChart() *report.Chart {
 	chart := &report.Chart{Name: "latency", Title: "Throughput against latency, 500 spans a batch, zstd", X: "round trip, ms", Y: "batches per second", LogX: true, LogY: true, Picture: true}
 	var spreads []string

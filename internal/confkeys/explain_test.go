@@ -22,7 +22,7 @@ type library struct {
 	Block    bool          `mapstructure:"block"`
 }
 
-// order is a section that can also be one text.
+// order is a section that may also be written as a single text.
 type order struct {
 	Logs string `mapstructure:"logs"`
 }

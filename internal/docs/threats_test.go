@@ -105,7 +105,8 @@ func limits(t *testing.T, root string) (names []string) {
 	return names
 }
 
-// missing lists limits that have no row on the page, and rows of the page that name no test.
+// missing lists limits that have no row on the page, and rows of the page that name no test or a test
+// that does not exist.
 func missing(text string, names []string, tests map[string]bool) (problems []string) {
 	first := map[string]bool{}
 	for _, cells := range rowsOfLimits(text) {

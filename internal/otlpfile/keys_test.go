@@ -276,8 +276,8 @@ func TestNull(t *testing.T) {
 			require.Equal(t, want, read(s, before+fmt.Sprintf(null, name)+after).OTLP, "%s%s%s", before, name, after)
 		}
 	})
-	// The other fields are kept, in any order. This includes a field of the same oneof as the null
-	// field.
+	// If a field is null, all other fields are kept, also a field of the same oneof. The order of the
+	// fields does not matter.
 	const line = `{"resourceMetrics":[{"scopeMetrics":[{"metrics":[{%s}]}]}]}`
 	want := read(Metrics, fmt.Sprintf(line, `"name":"a","sum":{"dataPoints":[{"asInt":"1"}]}`)).OTLP
 	for _, fields := range []string{

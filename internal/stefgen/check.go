@@ -96,8 +96,8 @@ func (p *plan) check() error {
 	return errors.Join(errs...)
 }
 
-// checkDicts refuses a root that has two dictionaries with the same name in Go. The error has the
-// position of a type that uses the second dictionary.
+// checkDicts refuses a root that has two dictionaries with the same name in Go. The error names a
+// field or a multimap that uses the second dictionary.
 func (p *plan) checkDicts(r *schema.Struct) error {
 	_, _, dicts := reached(r)
 	seen := map[string]string{}
