@@ -600,7 +600,7 @@ func TestRunWarnsOfBases(t *testing.T) {
 	require.Equal(t, 0, code)
 	require.NotContains(t, stderr, "-base", "the base is the version of the code in the folder")
 
-	// The default is the whole schema, which grows without a warning.
+	// Without -base, the base is the whole schema: a new field changes the base without a warning.
 	_, code, stderr = stefc(t, appended, "-base", "Order=3,1", "-out", "gen", "shop.stef")
 	require.Equal(t, 0, code, stderr)
 	code, stderr = again("-out", "gen", "shop.stef")

@@ -191,7 +191,7 @@ func walk(path string, t reflect.Type, conf map[string]any, visit func(entry)) {
 	}
 }
 
-// words returns the texts of choices.
+// words splits choices, such as "a, b or c", into its words.
 func words(choices string) []string {
 	return strings.Split(strings.ReplaceAll(choices, " or ", ", "), ", ")
 }

@@ -14,7 +14,8 @@ func (p *plan) printArray(pr *printer, t *schema.Type) {
 	elem := t.Elem
 	n, name := elem.Name, private(elem.Name)
 	pr.P("")
-	// Set in init: an initial value would be a cycle if a type contains arrays of itself.
+	// The generated variable is set in a function init: an initial value in its declaration would be an
+	// initialization cycle if a type contains arrays of itself.
 	pr.P("// %sElem has the functions of %s that arrays call. It is set at start-up.", name, n)
 	pr.P("var %sElem stefrt.Elem[%s]", name, n)
 	pr.Decl("func init() {")

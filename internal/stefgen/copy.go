@@ -9,9 +9,10 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// copyMethod returns the name of the method with which generated code copies a node. For types that
-// can contain themselves it is copyFrom. Their CopyFrom also checks that neither value is part of
-// the other: for nested values, the checks would cost time that is quadratic in the depth.
+// copyMethod returns the name of the method with which generated code copies a struct, oneof, multimap
+// or array. For types that can contain themselves it is copyFrom, not CopyFrom: their CopyFrom also
+// checks that neither value is part of the other. For nested values, the checks would cost time that
+// is quadratic in the depth.
 func (p *plan) copyMethod(t *schema.Type) string {
 	if t.Kind != schema.KindArray && p.cyclic[key(t)] {
 		return "copyFrom"

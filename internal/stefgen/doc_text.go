@@ -14,7 +14,7 @@ func docOr(doc, otherwise string) string {
 }
 
 // prefixed returns the comment of a value whose Go name begins with the name of its
-// type. In a comment that begins with the schema's name, the Go name replaces it.
+// type. If the comment begins with the name in the schema, the Go name replaces this name.
 func prefixed(typ, name, doc string) string {
 	doc = strings.TrimSpace(doc)
 	if doc == "" {

@@ -106,8 +106,8 @@ func (p *plan) printMultimapAccess(pr *printer, n string, k, v part) {
 			pr.If(part.ref(), "%sRef = 0", x)
 			continue
 		}
-		// A pair that the reader has must become initial in the reader, too, so Reset marks the
-		// changes.
+		// If the reader already has this pair, it must become initial in the reader, too. So the code
+		// calls Reset, which marks the changes.
 		pr.P("if i < m.sent {\n%s.Reset()\n} else {\n%s.%s()\n}", x, x, method(part.t, "Clear"))
 	}
 	pr.P("}")

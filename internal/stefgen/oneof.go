@@ -188,8 +188,8 @@ func (p *plan) printChoiceInit(pr *printer, fields []*field) {
 			case classNode:
 				pr.P("case %s:", f.bit)
 				pr.P("v.open()")
-				// If the reader has this choice, its value must become initial in the reader, too,
-				// so Reset marks the changes.
+				// If the reader has this choice, its value must become initial in the reader, too. So
+				// the code calls Reset, which marks the changes.
 				pr.P("if v.sent == typ {\n%s.Reset()\n} else {\n%s.%s()\n}", slot(f, "v"), slot(f, "v"), method(f.t, "Clear"))
 			case classBytes:
 				pr.P("case %s:", f.bit)

@@ -39,7 +39,7 @@ type plan struct {
 	options Options
 	schema  *schema.Schema // the schema with the additions of Form
 	plain   *schema.Schema // the schema without the additions of Form
-	// The lists are in order of the first visit from the roots.
+	// The lists have the order in which the types are first reached from the roots.
 	structs   []*schema.Struct // structs and oneofs
 	multimaps []*schema.Multimap
 	enums     []*schema.Enum

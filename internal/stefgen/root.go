@@ -113,7 +113,8 @@ func (p *plan) printContinue(pr *printer, r *schema.Struct) {
 	pr.P("}")
 }
 
-// printBuild prints how the encoder or decoder of a root registers itself.
+// printBuild prints the function build, which registers the encoder or decoder of a root with its
+// builder.
 func (p *plan) printBuild(pr *printer, r *schema.Struct, role string) {
 	x := "x." + private(role)
 	pr.P("build := func(b *stefrt.%sBuilder) {", role)

@@ -19,8 +19,8 @@ func structType(s *schema.Struct) *schema.Type {
 	return &schema.Type{Kind: kind, Name: s.Name, Struct: s}
 }
 
-// sharedKept returns what the comment of CopyFrom of a oneof or multimap says about shared
-// values.
+// sharedKept returns the sentence about shared values for the comment of CopyFrom in a oneof or
+// multimap.
 func (p *plan) sharedKept(t *schema.Type) string {
 	if holdsShared(t) {
 		return " Shared values are shared, not copied."

@@ -135,7 +135,7 @@ func (p *plan) register(t *schema.Type, name, c, role string) string {
 
 func inDict(t *schema.Type) bool { return t.Kind == schema.KindString && t.Dict != "" }
 
-// different returns the condition that two scalars or bytes differ.
+// different returns the Go condition that two scalars or two values of bytes differ.
 func different(t *schema.Type, a, b string) string {
 	switch t.Kind {
 	case schema.KindFloat64:
@@ -146,7 +146,7 @@ func different(t *schema.Type, a, b string) string {
 	return a + " != " + b
 }
 
-// same returns the condition that two scalars or bytes are equal.
+// same returns the Go condition that two scalars or two values of bytes are equal.
 func same(t *schema.Type, a, b string) string {
 	switch t.Kind {
 	case schema.KindFloat64, schema.KindBytes:
@@ -274,8 +274,8 @@ func listType(elem *schema.Type) string {
 	return "list.Values[" + scalar(elem.Kind) + "]"
 }
 
-// view returns the expression that a getter of a node returns: ptr points to the
-// node.
+// view returns the Go expression that a getter returns for a struct, oneof, multimap or array. ptr is
+// the expression of a pointer to the value.
 func view(t *schema.Type, ptr string) string {
 	if t.Kind == schema.KindArray {
 		return fmt.Sprintf("(%s)(%s)", getterType(t), ptr)
