@@ -81,8 +81,8 @@ func differing(made arrow.RecordBatch, s Signal, rows []int, read func(i, size i
 	return n, nil
 }
 
-// itemsOfOTLP returns the items of the OTLP of a row, and their number. It ignores decoding
-// errors, because the message was decoded before.
+// itemsOfOTLP decodes a message of the column otlp, and returns its items and their number. It ignores
+// decoding errors, because the message was decoded before.
 func itemsOfOTLP(s Signal, message []byte) (b Batch, n int) {
 	b.Signal = s
 	switch s {

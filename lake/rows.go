@@ -411,8 +411,8 @@ func (r *rows) putContainers() {
 }
 
 // maxItemElements is the maximum number of elements of lists and maps of an item. It is less than
-// maxElements, because a reader reads an item together with other rows, which have up to
-// batchBytes. It is a variable for tests.
+// maxElements, because maxElements applies to a whole batch: an item, and other rows of up to
+// batchBytes bytes. It is a variable for tests.
 var maxItemElements = 15_000_000
 
 // end ends a row of the signal. otlp returns the item as OTLP.

@@ -130,7 +130,7 @@ func print(out io.Writer, base string, changes []change) error {
 	return errWorse
 }
 
-// zero returns 0 instead of NaN, which is the spread if all figures are zero.
+// zero returns spread, or 0 if spread is NaN. It is NaN if all figures are zero.
 func zero(spread float64) float64 {
 	if math.IsNaN(spread) {
 		return 0

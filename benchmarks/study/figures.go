@@ -191,7 +191,7 @@ func (f *Figures) sizeChart(study, title string) *report.Chart {
 	return chart
 }
 
-// speedBlock is the table of times for formats.md: what a Collector does, with zstd.
+// speedBlock returns the table of times for formats.md. It has the operations of a Collector, with zstd.
 func (f *Figures) speedBlock() string {
 	shown := []string{"STEF ordered", "STEF sorted", "STEF reference ordered", "Otel Arrow", "Arrow IPC", "Parquet ordered"}
 	t := &report.Table{Columns: append(report.Text("set", "batches", "operation"), report.Column{Name: "OTLP, ns/item", Format: report.Significant(3)})}

@@ -139,7 +139,7 @@ func workerTrips(c *Context, p sweepPlan, batches []otlpfile.Batch) (*report.Tab
 	return t, chart, nil
 }
 
-// claims compares the findings of the study with the results here.
+// claims compares the findings of the transport tuning study of AxoSyslog with our results.
 func claims(c *Context, p sweepPlan) *report.Table {
 	t := c.table("workers-claims", "What the study found, and what was found here", "Quoted: the column of the study is its own, of 22 and 16 cores. no and with: zstd.")
 	t.Columns = report.Text("question", "study", "OTLP here", "STEF here")

@@ -385,7 +385,7 @@ func (m *mistakes) logs() string {
 	return m.path("logs.stef")
 }
 
-// message returns a message of format stef-parts.
+// message returns a stream as a message of format stef-parts: the length of the stream precedes it.
 func message(stream []byte) []byte {
 	return append(binary.BigEndian.AppendUint32(nil, uint32(len(stream))), stream...)
 }
