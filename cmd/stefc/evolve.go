@@ -112,7 +112,7 @@ var advice = map[schema.ChangeKind]string{
 	schema.EnumChange:   "Keep the enum of each field and the number of each value, and give new values new numbers. Rename an enum and its values in two steps.",
 }
 
-// findings returns the changes because of which the code of now cannot read streams of old.
+// findings returns the changes because of which the code of now misreads streams of old.
 func findings(old, now *schema.Schema) []finding {
 	layout, enums := finding{effect: "wrongly or not at all"}, finding{effect: "with other names of enum values"}
 	for _, change := range schema.Changes(old, now) {
