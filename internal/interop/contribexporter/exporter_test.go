@@ -31,8 +31,8 @@ import (
 // given has the addresses that freeAddress has returned.
 var given sync.Map
 
-// freeAddress returns an unused address, a new one each time. It must not be one that the system
-// chooses for a client meanwhile, so its port is below 32768.
+// freeAddress returns an unused address, a new one each time. Its port is below 32768, because the
+// system could give a higher port to a client before the test listens.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	for {

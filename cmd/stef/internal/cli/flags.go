@@ -24,7 +24,7 @@ func signalFlag(flags *flag.FlagSet, usage string, root **stream.Root) {
 	})
 }
 
-// contradict is the error of --root and --signal that name different records.
+// contradict returns the error for a command line in which --root and --signal name different records.
 func contradict(root, signal *stream.Root) error {
 	return usagef("--root %s and --signal %s contradict each other: leave one out", root.Name, signal.Signal)
 }

@@ -169,7 +169,7 @@ func TestConcatenatedPacked(t *testing.T) {
 	}
 }
 
-// With {signal}, convert checks the output files only of signals that the input has. After an
+// With {signal}, convert checks only the output files of those signals that the input has. After an
 // error, none of the output files exists.
 func TestEachOrNone(t *testing.T) {
 	m := newMistakes(t)
