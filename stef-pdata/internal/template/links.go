@@ -41,23 +41,35 @@ type linkedTemplate struct {
 	pieces   []string // the parts between the parameters
 	refs     []string // for each parameter: its reference, or "" for a word
 	links    int      // number of references
-	matched  int
-	misses   int
-	learned  int // how often the template was learned
+	matched  int      // number of recent texts that fitted the template
+	misses   int      // number of recent texts that did not fit it
+	learned  int      // how often a template was learned since a template fitted many texts, at most maxLinkLearned
 }
 
 // Conditions to learn a linked template (see linkedTemplate) again, and to stop using it.
 const (
-	maxLinkLearned = 5
+	maxLinkLearned = 3
 	linkMissShare  = 4
-	linkPause      = 3 // log2 of the factor by which the pause grows each time
+	linkPause      = 3 // log2 of the factor by which the pause grows each time, up to maxLinkLearned times
+	// linkMemory is the number of matches after which matched and misses are halved. Otherwise, the older a stream
+	// is, the more texts would be written without references after its texts or attributes have changed.
+	linkMemory = 1 << 10
 )
 
-// learnLinks learns the linked template (see linkedTemplate) of a shape from a text and all its
-// parameters. Parameters that are the same in all texts become part of the template. A part of the
-// text becomes a reference only if it overlaps a parameter that is not the same in all texts.
+// hit counts a text that fits the template. A template that fits many texts was worth its search. So if later texts
+// do not fit it, the pause before the next search is short.
+func (l *linkedTemplate) hit() {
+	if l.matched++; l.matched == linkMemory {
+		l.matched, l.misses, l.learned = l.matched/2, l.misses/2, 1
+	}
+}
+
+// learnLinks learns the linked template of a shape from a text and all its parameters.
+// Parameters that are the same in all texts become part of the template. A part of the text
+// becomes a reference only if it overlaps a parameter that is not the same in all texts.
 func (s *textShape) learnLinks(text string, params []Span, k *Known, tries *attempts) {
-	learned := s.linked.learned + 1
+	learned := min(s.linked.learned+1, maxLinkLearned)
+	s.sightings = 0
 	s.differ(text, params)
 	k.free = s.free(k.free[:0], params)
 	found := slices.DeleteFunc(k.links(text), func(l link) bool {
@@ -79,9 +91,9 @@ func (s *textShape) free(free, params []Span) []Span {
 	return free
 }
 
-// wantsLinks counts a text that does not fit the linked template of the shape (see linkedTemplate).
-// It reports whether to learn a new linked template from this text. The number of texts before the
-// next attempt grows each time.
+// wantsLinks counts a text that does not fit the linked template, and reports whether to
+// learn a new linked template from this text. The number of texts before the next attempt
+// grows each time, but it has a limit, because texts may begin to repeat other fields.
 func (s *textShape) wantsLinks(text string) bool {
 	l := &s.linked
 	if l.template != "" {
@@ -91,7 +103,7 @@ func (s *textShape) wantsLinks(text string) bool {
 		l.template = ""
 	}
 	s.sightings++
-	return l.learned < maxLinkLearned && s.sightings >= learnAfter<<(linkPause*l.learned) && len(text) <= MaxTemplate
+	return s.sightings >= learnAfter<<(linkPause*l.learned) && len(text) <= MaxTemplate
 }
 
 // newLinked returns the linked template of a text with these parameters. In it, the links that were

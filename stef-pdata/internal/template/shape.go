@@ -18,7 +18,7 @@ type textShape struct {
 	misses  int      // number of texts that did not match learned
 
 	linked    linkedTemplate
-	sightings int // number of texts that the linked template (see linkedTemplate) did not fit
+	sightings int // number of texts without a linked template since the last attempt to learn one
 
 	next *textShape // the shape of the text after the last text of this shape
 }

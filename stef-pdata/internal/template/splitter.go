@@ -263,7 +263,7 @@ func (s *Splitter) matchLinked(shape *textShape, text string, b *Body) (ok bool)
 		return false
 	}
 	s.params = append(s.params[:b.from], s.linked...)
-	l.matched++
+	l.hit()
 	b.Template, b.refs = l.template, l.refs
 	return true
 }

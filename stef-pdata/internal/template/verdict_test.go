@@ -360,3 +360,50 @@ func TestSamplesDoNotAllocate(t *testing.T) {
 		require.Equal(t, 101, weighed)
 	}
 }
+
+// References are used soon after the texts begin to repeat fields, and again soon after the attributes have
+// changed, however old the stream is and however often the attributes changed before.
+func TestLinksOfOldStreams(t *testing.T) {
+	r := rand.New(rand.NewPCG(9, 10))
+	var s Splitter
+	batch := func(layout int) (linked int) {
+		const n = 200
+		s.Batch(n)
+		s.Begin()
+		trial := s.Trial(1, 1, n)
+		for range n {
+			user, order := fmt.Sprintf("%012x", r.Uint64()>>16), fmt.Sprint(1_000_000_000+r.IntN(1_000_000_000))
+			lr := plog.NewLogRecord()
+			lr.Body().SetStr(fmt.Sprintf("the user %s of this shop placed one more order with number %s and paid with method %d in region eu-west", user, order, r.IntN(5)))
+			for i := range layout {
+				lr.Attributes().PutStr(fmt.Sprint("before ", i), "v")
+			}
+			if layout >= 0 {
+				lr.Attributes().PutStr("user", user)
+				lr.Attributes().PutStr("order", order)
+			}
+			s.Add(lr, trial)
+		}
+		s.Decide(trial)
+		for i := range n {
+			if b := s.Body(i); b != nil && len(b.refs) > 0 {
+				linked++
+			}
+		}
+		return linked
+	}
+	for _, plain := range []int{0, 100} {
+		s = Splitter{Links: true, Always: plain > 0}
+		for range plain {
+			require.Zero(t, batch(-1))
+		}
+		for change := range 8 {
+			for range 15 {
+				batch(change)
+			}
+			for range 60 {
+				require.Equal(t, 200, batch(change), "change %d after %d batches", change, plain)
+			}
+		}
+	}
+}
