@@ -64,9 +64,9 @@ func (l *linkedTemplate) hit() {
 	}
 }
 
-// learnLinks learns the linked template of a shape from a text and all its parameters.
-// Parameters that are the same in all texts become part of the template. A part of the text
-// becomes a reference only if it overlaps a parameter that is not the same in all texts.
+// learnLinks learns the linked template (see linkedTemplate) of a shape from a text and all its
+// parameters. Parameters that are the same in all texts become part of the template. A part of the
+// text becomes a reference only if it overlaps a parameter that is not the same in all texts.
 func (s *textShape) learnLinks(text string, params []Span, k *Known, tries *attempts) {
 	learned := min(s.linked.learned+1, maxLinkLearned)
 	s.sightings = 0
