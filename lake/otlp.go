@@ -9,23 +9,24 @@ import (
 )
 
 const (
-	// maxMessages is how deep messages of OTLP may be nested in a row. An array in an array is two
-	// messages, a map in a map three. pdata decodes them by recursion without a limit of its own, so
-	// a deeper row could end the process by a stack overflow.
-	maxMessages = 5000
+	// maxValueDepth is how deep arrays and maps may be nested in a value of a row. pdata decodes
+	// them by recursion without a limit of its own, so a deeper row could end the process by a
+	// stack overflow. Files of OTLP have the same limit (MaxValueDepth of otlpfile), so tables can
+	// be converted to them.
+	maxValueDepth = 1500
 	// maxTotal is the maximum number of messages of OTLP in a batch. An attribute is two messages.
 	maxTotal = 2 * maxElements
 )
 
-// submessages describes a type of OTLP messages: it maps the numbers of the fields that hold messages
-// to the types of these messages.
+// submessages are the fields of a message of OTLP that are messages, by their numbers. Arrays and
+// maps have also the number 0, which no field has.
 type submessages map[uint64]submessages
 
 // rowMessages are the messages in the column otlp.
 var rowMessages = func() [3]submessages {
 	value := submessages{}
 	pair := submessages{2: value}
-	value[5], value[6] = submessages{1: value}, submessages{1: pair}
+	value[5], value[6] = submessages{0: nil, 1: value}, submessages{0: nil, 1: pair}
 	exemplar := submessages{7: pair}
 	number := submessages{1: {5: exemplar, 7: pair}}
 	root := func(item submessages) submessages {
@@ -42,12 +43,15 @@ var rowMessages = func() [3]submessages {
 	}
 }()
 
-// checkOTLP panics if the message of row i is damaged, if its messages are nested too deeply, or if
+// checkOTLP panics if the message of row i is damaged, if its values are nested too deeply, or if
 // the rows of the batch so far have too many messages: a message of 2 bytes takes far more memory
 // when it is decoded. It also refuses encodings that pdata accepts, but does not write.
 func (c *columns) checkOTLP(i int, b []byte, fields submessages, depth int) {
-	if depth > maxMessages {
-		panic(&limitReached{fmt.Sprintf("row %d, column otlp: values are nested too deeply", c.first+uint64(i))})
+	if _, nests := fields[0]; nests {
+		depth++
+	}
+	if depth > maxValueDepth {
+		panic(&limitReached{fmt.Sprintf("row %d, column otlp: values are nested more than %d levels deep", c.first+uint64(i), maxValueDepth)})
 	}
 	for len(b) > 0 {
 		tag, head := binary.Uvarint(b)
@@ -73,7 +77,7 @@ func (c *columns) checkOTLP(i int, b []byte, fields submessages, depth int) {
 			if c.otlps--; c.otlps < 0 {
 				panic(&limitReached{fmt.Sprintf("a batch has more than %d messages in the column otlp", maxTotal)})
 			}
-			c.checkOTLP(i, content, sub, depth+1)
+			c.checkOTLP(i, content, sub, depth)
 		}
 	}
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/pdata/ptrace"
@@ -210,39 +211,69 @@ func TestWrongSignal(t *testing.T) {
 	}
 }
 
-// Values may be nested, but only to a depth that cannot exhaust the stack of a
-// reader.
+// Values may be nested, but only to a depth that cannot exhaust the stack of a reader. The limit
+// is the same in each format and at each place.
 func TestNesting(t *testing.T) {
-	build := func(levels int) otlpfile.Batch {
-		ld := plog.NewLogs()
-		v := ld.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty().LogRecords().AppendEmpty().Body()
-		for i := range levels {
-			if i%2 == 0 {
-				v = v.SetEmptySlice().AppendEmpty()
-			} else {
-				v = v.SetEmptyMap().PutEmpty("k")
+	kinds := map[string]func(pcommon.Value, int) pcommon.Value{
+		"arrays": func(v pcommon.Value, _ int) pcommon.Value { return v.SetEmptySlice().AppendEmpty() },
+		"maps":   func(v pcommon.Value, _ int) pcommon.Value { return v.SetEmptyMap().PutEmpty("k") },
+	}
+	kinds["both"] = func(v pcommon.Value, i int) pcommon.Value {
+		return kinds[[]string{"arrays", "maps"}[i%2]](v, i)
+	}
+	places := map[string]func() (pcommon.Value, otlpfile.Batch){
+		"body": func() (pcommon.Value, otlpfile.Batch) {
+			ld := plog.NewLogs()
+			lr := ld.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty().LogRecords().AppendEmpty()
+			return lr.Body(), otlpfile.LogsBatch(ld)
+		},
+		"event": func() (pcommon.Value, otlpfile.Batch) {
+			td := ptrace.NewTraces()
+			span := td.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty().Spans().AppendEmpty()
+			return span.Events().AppendEmpty().Attributes().PutEmpty("k"), otlpfile.TracesBatch(td)
+		},
+		"exemplar": func() (pcommon.Value, otlpfile.Batch) { // the most messages around a value
+			md := pmetric.NewMetrics()
+			m := md.ResourceMetrics().AppendEmpty().ScopeMetrics().AppendEmpty().Metrics().AppendEmpty()
+			e := m.SetEmptySum().DataPoints().AppendEmpty().Exemplars().AppendEmpty()
+			return e.FilteredAttributes().PutEmpty("k"), otlpfile.MetricsBatch(md)
+		},
+	}
+	for kind, into := range kinds {
+		for place, start := range places {
+			for _, levels := range []int{otlpfile.MaxValueDepth, otlpfile.MaxValueDepth + 1} {
+				v, b := start()
+				for i := range levels {
+					v = into(v, i)
+				}
+				v.SetStr("text")
+				for _, format := range formats {
+					file := write(t, format, b.Signal, []otlpfile.Batch{b})
+					r, err := otlpfile.Open(bytes.NewReader(file), format, b.Signal)
+					require.NoError(t, err)
+					got, err := readAll(r)
+					if levels > otlpfile.MaxValueDepth {
+						require.ErrorIs(t, err, otlpfile.ErrTooLarge, "%s in %s, %s", kind, place, format)
+						continue
+					}
+					require.NoError(t, err, "%s in %s, %s", kind, place, format)
+					require.Len(t, got, 1)
+					require.True(t, sameMessage(t, b, got[0]), "%s in %s, %s", kind, place, format)
+				}
 			}
 		}
-		return otlpfile.LogsBatch(ld)
 	}
-	f := func(levels int, format otlpfile.Format, tooDeep bool) {
-		t.Helper()
-		file := write(t, format, otlpfile.Logs, []otlpfile.Batch{build(levels)})
-		r, err := otlpfile.Open(bytes.NewReader(file), format, otlpfile.Logs)
-		require.NoError(t, err)
-		_, err = readAll(r)
-		if tooDeep {
-			require.ErrorIs(t, err, otlpfile.ErrTooLarge)
-			return
-		}
-		require.NoError(t, err)
-	}
-	f(1000, otlpfile.JSON, false)
-	f(otlpfile.MaxValueDepth, otlpfile.JSON, true)
-	for _, format := range formats[:2] {
-		f(otlpfile.MaxValueDepth, format, false)
-		f(otlpfile.MaxValueDepth+1, format, true)
-	}
+	unknown := `{"resourceLogs":[],"more":` + strings.Repeat("[", 5000) + strings.Repeat("]", 5000) + "}\n"
+	_, err := readAll(open(t, []byte(unknown)))
+	require.NoError(t, err, "unknown fields have no values")
+}
+
+func sameMessage(t *testing.T, a, b otlpfile.Batch) bool {
+	x, err := a.Marshal()
+	require.NoError(t, err)
+	y, err := b.Marshal()
+	require.NoError(t, err)
+	return bytes.Equal(x, y)
 }
 
 // Parts over the memory limit are refused before they are read, and no memory

@@ -17,10 +17,15 @@ import (
 	"strings"
 )
 
-// maxJSONDepth bounds the nesting of objects and arrays. One level of a value
-// has at least three nested objects and arrays, so content within this limit
-// is within MaxValueDepth too.
-const maxJSONDepth = 4096
+const (
+	// maxJSONDepth bounds the nesting of objects and arrays. It is enough for MaxValueDepth maps
+	// in the attributes of an exemplar: a map has four nested objects and arrays, and the
+	// messages around the value have 15. pdata and encoding/json refuse more than 10,000.
+	maxJSONDepth = 4*MaxValueDepth + 15
+	// maxFlatDepth is the nesting of objects and arrays up to which all values are within
+	// MaxValueDepth: an array of a value has three nested objects and arrays, a map more.
+	maxFlatDepth = 3 * MaxValueDepth
+)
 
 // maxLine is the number of bytes of a line that are read ahead, to check the line in one pass.
 const maxLine = 16 << 20
@@ -129,7 +134,7 @@ func (d *jsonDecoder) object(p *piece) error {
 		p.buf = append(p.buf, chunk[:n]...)
 		d.skip(chunk[:n])
 		if done {
-			p.body = p.buf
+			p.body, p.deep = p.buf, o.deepest > maxFlatDepth
 			d.begun = true
 			return nil
 		}
@@ -219,6 +224,7 @@ func (d *jsonDecoder) onlyZeros() bool {
 // strings. Later checks decide whether the content is valid JSON.
 type objectScan struct {
 	depth    int
+	deepest  int
 	inString bool
 	escaped  bool
 }
@@ -236,7 +242,8 @@ func (o *objectScan) scan(chunk []byte) (n int, done bool) {
 		case c == '"':
 			o.inString = true
 		case c == '{' || c == '[':
-			if o.depth++; o.depth > maxJSONDepth {
+			o.depth++
+			if o.deepest = max(o.deepest, o.depth); o.depth > maxJSONDepth {
 				return i, false
 			}
 		case c == '}' || c == ']':
@@ -357,6 +364,20 @@ func (r *Reader) jsonError(p piece, s Signal, err error) error {
 		err = e.err
 	}
 	return r.inContent(p, s, err)
+}
+
+// checkDepth returns an error if a value of a JSON message is nested deeper than MaxValueDepth.
+// The brackets of the text do not tell it, because they differ between arrays, maps and unknown
+// fields. Such messages are rare, so checkDepth may encode the batch.
+func (r *Reader) checkDepth(p piece, b Batch) error {
+	message, err := b.Marshal()
+	if err != nil {
+		return r.jsonError(p, r.signal, err)
+	}
+	if _, ft := check(r.signal, message); ft != nil {
+		return r.jsonError(p, r.signal, ft.err)
+	}
+	return nil
 }
 
 // jsonPlace matches the place that the JSON library adds to an error: an offset, a short text

@@ -11,7 +11,7 @@ import (
 // objectLine checks a line, which ends with a line break. ok is true if the line holds one valid
 // JSON object of OTLP and nothing else. body is then the object, and signals has bit n if the
 // object has a field of signal n. rescan has the same meaning as in piece. For all other lines,
-// such as a line with a part of an object, ok is false. Slower checks of the caller then find the
+// such as a line with a part of an object or with more nesting than maxFlatDepth, ok is false. Slower checks of the caller then find the
 // place and the cause of an error.
 func objectLine(line []byte) (body []byte, signals uint8, rescan, ok bool) {
 	if len(line) == 0 || line[0] != '{' || line[len(line)-1] != '\n' {
@@ -71,7 +71,7 @@ func (s *lineScan) value(depth int) bool {
 }
 
 func (s *lineScan) object(depth int) bool {
-	if depth > maxJSONDepth {
+	if depth > maxFlatDepth {
 		return false
 	}
 	s.i++
@@ -116,7 +116,7 @@ func (s *lineScan) object(depth int) bool {
 }
 
 func (s *lineScan) array(depth int) bool {
-	if depth > maxJSONDepth {
+	if depth > maxFlatDepth {
 		return false
 	}
 	s.i++

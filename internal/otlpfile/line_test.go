@@ -34,7 +34,7 @@ func checkLine(t *testing.T, text string) {
 	trimmed := strings.TrimRight(text, " \t\r")
 	want, wantRescan, err := checkJSON([]byte(trimmed))
 	valid := err == nil && strings.HasPrefix(text, "{")
-	if depth(text) > maxJSONDepth {
+	if depth(text) > maxFlatDepth {
 		require.False(t, ok)
 		return
 	}
@@ -70,9 +70,9 @@ func TestObjectLine(t *testing.T) {
 	nested := func(n int) string {
 		return `{"resourceLogs":` + strings.Repeat("[", n-1) + strings.Repeat("]", n-1) + "}"
 	}
-	_, _, _, ok := objectLine([]byte(nested(maxJSONDepth) + "\n"))
+	_, _, _, ok := objectLine([]byte(nested(maxFlatDepth) + "\n"))
 	require.True(t, ok)
-	_, _, _, ok = objectLine([]byte(nested(maxJSONDepth+1) + "\n"))
+	_, _, _, ok = objectLine([]byte(nested(maxFlatDepth+1) + "\n"))
 	require.False(t, ok)
 	_, _, _, ok = objectLine([]byte("{}")) // the caller adds the line break
 	require.False(t, ok)

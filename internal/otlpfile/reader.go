@@ -116,6 +116,8 @@ type piece struct {
 	// rescan is set if scanKeys must read valid JSON before pdata does: an object may have several
 	// fields of a oneof, or a value is null.
 	rescan bool
+	// deep is set for JSON that is nested deeper than maxFlatDepth.
+	deep bool
 	// found is the signal that the content of the message shows. It is SignalUnknown if
 	// the content was not checked, or the message has no items.
 	found Signal
@@ -364,6 +366,9 @@ func (r *Reader) decode(p piece) (res result) {
 	if r.format == JSON {
 		if res.wanted, res.skipped, res.err = r.checkJSON(&p); res.wanted && res.err == nil {
 			res.batch, res.unknown, res.err = r.wantedJSON(p)
+			if res.err == nil && p.deep {
+				res.err = r.checkDepth(p, res.batch)
+			}
 			res.items = res.err == nil && res.batch.Items() > 0
 		}
 		if p.signals&(1<<profiles) != 0 {

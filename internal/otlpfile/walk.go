@@ -10,8 +10,11 @@ import (
 	"io"
 )
 
-// MaxValueDepth bounds the nesting of arrays and maps in a value of a protobuf
-// message. pdata recurses without a limit of its own.
+// MaxValueDepth bounds the nesting of arrays and maps in a value. pdata recurses without a limit
+// of its own. A Reader accepts the same values in each format, so a file can be converted to each
+// other format and back. The other sources of values have no higher limit: stef-pdata has 200
+// (MaxDepth), and the tables of module lake have the same limit as here. A Writer does not check
+// the depth.
 const MaxValueDepth = 1500
 
 type fault struct {
