@@ -76,7 +76,8 @@ func (b *Builder) Schema() *arrow.Schema { return b.rows.schema }
 func (b *Builder) Release() { b.rows.release() }
 
 // RecordBatches returns the rows of items, as batches of up to 8,192 rows or 4 MiB. The
-// caller releases them.
+// caller releases them. If readers refuse an item, RecordBatches returns ItemErrors, see
+// [Writer.Write], and no batch.
 func (b *Builder) RecordBatches(items Batch) (batches []arrow.RecordBatch, err error) {
 	take := func() {
 		if b.rows.n > 0 {
@@ -104,11 +105,23 @@ func (b *Builder) RecordBatches(items Batch) (batches []arrow.RecordBatch, err e
 
 func (b *Builder) full() bool { return b.rows.n >= batchRows || b.rows.bytes >= batchBytes }
 
-// add appends items. After each item it calls after.
+// add appends items. It calls the function after once for each item that it appended. If it left out
+// items, it returns ItemErrors.
 func (b *Builder) add(items Batch, after func() error) error {
 	if items.Signal != b.signal {
 		return fmt.Errorf("%w: %s cannot be written to a table of %s", ErrSignal, items.Signal, b.signal)
 	}
+	b.rows.refused = nil
+	if err := b.addItems(items, after); err != nil {
+		return err
+	}
+	if b.rows.refused != nil {
+		return b.rows.refused
+	}
+	return nil
+}
+
+func (b *Builder) addItems(items Batch, after func() error) error {
 	switch items.Signal {
 	case Metrics:
 		return b.addMetrics(items.Metrics, after)
@@ -129,15 +142,15 @@ func (b *Builder) addMetrics(md pmetric.Metrics, after func() error) (err error)
 				p.enter(m)
 				switch m.Type() {
 				case pmetric.MetricTypeGauge:
-					err = addEach(m.Gauge().DataPoints(), p.addNumber, after)
+					err = addEach(p.rows, m.Gauge().DataPoints(), p.ofMetric, weighNumber, p.addNumber, after)
 				case pmetric.MetricTypeSum:
-					err = addEach(m.Sum().DataPoints(), p.addNumber, after)
+					err = addEach(p.rows, m.Sum().DataPoints(), p.ofMetric, weighNumber, p.addNumber, after)
 				case pmetric.MetricTypeHistogram:
-					err = addEach(m.Histogram().DataPoints(), p.addHistogram, after)
+					err = addEach(p.rows, m.Histogram().DataPoints(), p.ofMetric, weighHistogram, p.addHistogram, after)
 				case pmetric.MetricTypeExponentialHistogram:
-					err = addEach(m.ExponentialHistogram().DataPoints(), p.addExponential, after)
+					err = addEach(p.rows, m.ExponentialHistogram().DataPoints(), p.ofMetric, weighExponential, p.addExponential, after)
 				case pmetric.MetricTypeSummary:
-					err = addEach(m.Summary().DataPoints(), p.addSummary, after)
+					err = addEach(p.rows, m.Summary().DataPoints(), p.ofMetric, weighSummary, p.addSummary, after)
 				}
 				if err != nil {
 					return err
@@ -153,7 +166,7 @@ func (b *Builder) addTraces(td ptrace.Traces, after func() error) error {
 		b.spans.setResource(rs.Resource(), rs.SchemaUrl())
 		for _, ss := range rs.ScopeSpans().All() {
 			b.spans.setScope(ss.Scope(), ss.SchemaUrl())
-			if err := addEach(ss.Spans(), b.spans.add, after); err != nil {
+			if err := addEach(b.rows, ss.Spans(), weight{}, weighSpan, b.spans.add, after); err != nil {
 				return err
 			}
 		}
@@ -166,7 +179,7 @@ func (b *Builder) addLogs(ld plog.Logs, after func() error) error {
 		b.logs.setResource(rl.Resource(), rl.SchemaUrl())
 		for _, sl := range rl.ScopeLogs().All() {
 			b.logs.setScope(sl.Scope(), sl.SchemaUrl())
-			if err := addEach(sl.LogRecords(), b.logs.add, after); err != nil {
+			if err := addEach(b.rows, sl.LogRecords(), weight{}, weighLog, b.logs.add, after); err != nil {
 				return err
 			}
 		}
@@ -174,13 +187,26 @@ func (b *Builder) addLogs(ld plog.Logs, after func() error) error {
 	return nil
 }
 
-// addEach calls add and after for each item, until one of these calls returns an error.
+// addEach calls add and after for each item, until one of these calls returns an error. It leaves
+// out items that readers refuse, and notes them. Each item has also the weight of more.
 func addEach[T any, S interface {
 	Len() int
 	At(int) T
-}](items S, add func(T) error, after func() error) error {
+}](r *rows, items S, more weight, weigh func(*weight, T), add func(T) error, after func() error) error {
+	more.add(r.ofResource)
+	more.add(r.ofScope)
 	for i := range items.Len() {
-		if err := add(items.At(i)); err != nil {
+		item, w := items.At(i), more
+		weigh(&w, item)
+		r.offered++
+		if err := w.refusal(r.offered); err != nil {
+			if r.refused == nil {
+				r.refused = &ItemErrors{First: err}
+			}
+			r.refused.Items++
+			continue
+		}
+		if err := add(item); err != nil {
 			return err
 		}
 		if err := after(); err != nil {

@@ -4,7 +4,8 @@
 package lake_test
 
 import (
-	"io"
+	"bytes"
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -15,8 +16,8 @@ import (
 	"github.com/otelstef/stef/lake"
 )
 
-// TestManyElements: a writer refuses an item with more elements of lists and maps than a reader
-// accepts, wherever they are.
+// TestManyElements: a writer leaves out an item with more elements of lists and maps than a reader
+// accepts, wherever they are, and writes the other items.
 func TestManyElements(t *testing.T) {
 	const most = 40
 	t.Cleanup(lake.SetMaxItemElements(most))
@@ -30,14 +31,14 @@ func TestManyElements(t *testing.T) {
 			md := pmetric.NewMetrics()
 			rm := md.ResourceMetrics().AppendEmpty()
 			f(rm, rm.ScopeMetrics().AppendEmpty().Metrics().AppendEmpty(), n)
-			return lake.Batch{Signal: lake.Metrics, Metrics: md}
+			return lake.Batch{Signal: lake.Metrics, Metrics: md, Traces: ptrace.NewTraces()}
 		}
 	}
 	span := func(f func(s ptrace.Span, n int)) func(int) lake.Batch {
 		return func(n int) lake.Batch {
 			td := ptrace.NewTraces()
 			f(td.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty().Spans().AppendEmpty(), n)
-			return lake.Batch{Signal: lake.Traces, Traces: td}
+			return lake.Batch{Signal: lake.Traces, Traces: td, Metrics: pmetric.NewMetrics()}
 		}
 	}
 	for name, c := range map[string]struct {
@@ -85,13 +86,57 @@ func TestManyElements(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for _, f := range []lake.Format{lake.Parquet, lake.Arrow} {
 				fits, over := c.of(most/c.each), c.of(most/c.each+1)
-				w, err := lake.NewWriter(io.Discard, f, fits.Signal, lake.WriterOptions{})
+				var out, want bytes.Buffer
+				w, err := lake.NewWriter(&out, f, fits.Signal, lake.WriterOptions{})
 				require.NoError(t, err)
 				require.NoError(t, w.Write(fits))
 				require.NoError(t, w.Write(fits))
-				require.ErrorIs(t, w.Write(over), lake.ErrLimit)
-				require.ErrorIs(t, w.Close(), lake.ErrLimit)
+				refused(t, w.Write(over), 3)
+				both := lake.Batch{Signal: fits.Signal, Metrics: pmetric.NewMetrics(), Traces: ptrace.NewTraces()}
+				for _, b := range []lake.Batch{over, fits, over} {
+					appendTo(both, b)
+				}
+				var items *lake.ItemErrors
+				require.ErrorAs(t, w.Write(both), &items)
+				require.EqualValues(t, 2, items.Items)
+				require.ErrorContains(t, items, "item 4 has ")
+				require.ErrorContains(t, items, "(and 1 more items)")
+				require.NoError(t, w.Close())
+				require.EqualValues(t, 3, w.Items())
+
+				w, err = lake.NewWriter(&want, f, fits.Signal, lake.WriterOptions{})
+				require.NoError(t, err)
+				for range 3 {
+					require.NoError(t, w.Write(fits))
+				}
+				require.NoError(t, w.Close())
+				require.Equal(t, want.Bytes(), out.Bytes(), "nothing of the items that were left out")
+
+				b, err := lake.NewBuilder(f, fits.Signal, nil)
+				require.NoError(t, err)
+				_, err = b.RecordBatches(both)
+				refused(t, err, 1)
+				b.Release()
 			}
 		})
+	}
+}
+
+// refused checks the error of an item that was left out.
+func refused(t *testing.T, err error, item int) {
+	t.Helper()
+	var items *lake.ItemErrors
+	require.ErrorAs(t, err, &items)
+	require.ErrorIs(t, err, lake.ErrLimit)
+	require.ErrorContains(t, err, fmt.Sprintf("item %d has ", item))
+}
+
+// appendTo appends a copy of the items of b.
+func appendTo(to, b lake.Batch) {
+	for i := range b.Metrics.ResourceMetrics().Len() {
+		b.Metrics.ResourceMetrics().At(i).CopyTo(to.Metrics.ResourceMetrics().AppendEmpty())
+	}
+	for i := range b.Traces.ResourceSpans().Len() {
+		b.Traces.ResourceSpans().At(i).CopyTo(to.Traces.ResourceSpans().AppendEmpty())
 	}
 }

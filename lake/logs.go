@@ -62,7 +62,7 @@ func (r *logRows) add(lr plog.LogRecord) error {
 	putID(r.spanID, spanID[:])
 	putCount(r.flags, uint32(lr.Flags()))
 	putCount(r.dropped, lr.DroppedAttributesCount())
-	return r.end(Logs, func() ([]byte, error) {
+	return r.end(func() ([]byte, error) {
 		ld := plog.NewLogs()
 		rl := ld.ResourceLogs().AppendEmpty()
 		r.resource.CopyTo(rl.Resource())

@@ -37,6 +37,8 @@ type pointRows struct {
 
 	metric pmetric.Metric
 	shape  metricShape
+	// ofMetric is the weight of the metadata of the metric.
+	ofMetric weight
 }
 
 // metricShape contains the type, temporality and monotonicity of a metric, as rows have them.
@@ -71,7 +73,8 @@ func newPointRows(r *rows) *pointRows {
 
 // enter sets the metric of the rows that follow.
 func (r *pointRows) enter(m pmetric.Metric) {
-	r.metric = m
+	r.metric, r.ofMetric = m, weight{}
+	r.ofMetric.shared(m.Metadata())
 	r.shape = metricShape{typ: metricTypes[m.Type()]}
 	switch m.Type() {
 	case pmetric.MetricTypeSum:
@@ -104,7 +107,6 @@ func (r *pointRows) beginPoint(p point) {
 		r.monotonic.AppendNull()
 	}
 	r.putAttributes(r.metadata, r.metric.Metadata())
-	r.elements += r.metric.Metadata().Len() // counted again: a reader compares the metadata with that of the previous row
 	r.putTime(r.time, p.Timestamp())
 	r.putTime(r.start, p.StartTimestamp())
 	putCount(r.flags, uint32(p.Flags()))
@@ -182,7 +184,6 @@ func (r *pointRows) addHistogram(p pmetric.HistogramDataPoint) error {
 	optional(r.max, p.Max(), p.HasMax())
 	r.addCounts(r.bucketCounts, p.BucketCounts())
 	r.bounds.Append(true)
-	r.elements += p.ExplicitBounds().Len()
 	for _, b := range p.ExplicitBounds().All() {
 		r.bounds.ValueBuilder().(*array.Float64Builder).Append(b)
 		r.bytes += 8
@@ -195,7 +196,6 @@ func (r *pointRows) addHistogram(p pmetric.HistogramDataPoint) error {
 
 func (r *pointRows) addCounts(b *array.ListBuilder, counts pcommon.UInt64Slice) {
 	b.Append(true)
-	r.elements += counts.Len()
 	values := b.ValueBuilder().(*array.Uint64Builder)
 	for _, n := range counts.All() {
 		values.Append(n)
@@ -233,7 +233,6 @@ func (r *pointRows) addSummary(p pmetric.SummaryDataPoint) error {
 	r.noBuckets()
 	r.noExponential()
 	r.quantiles.Append(true)
-	r.elements += p.QuantileValues().Len()
 	for _, q := range p.QuantileValues().All() {
 		r.quantile.Append(true)
 		r.quantile.quantile.Append(q.Quantile())
@@ -250,7 +249,6 @@ func (r *pointRows) addExemplars(exemplars pmetric.ExemplarSlice) {
 		return
 	}
 	r.exemplars.Append(true)
-	r.elements += exemplars.Len()
 	for _, e := range exemplars.All() {
 		to := &r.exemplar
 		to.Append(true)
@@ -271,7 +269,7 @@ func (r *pointRows) addExemplars(exemplars pmetric.ExemplarSlice) {
 
 // endPoint ends a row. add copies the point to a metric without points.
 func (r *pointRows) endPoint(add func(pmetric.Metric)) error {
-	return r.end(Metrics, func() ([]byte, error) {
+	return r.end(func() ([]byte, error) {
 		md := pmetric.NewMetrics()
 		rm := md.ResourceMetrics().AppendEmpty()
 		r.resource.CopyTo(rm.Resource())

@@ -4,7 +4,6 @@
 package lake
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -142,11 +141,12 @@ type rows struct {
 	inexact bool
 	kept    uint64 // rows so far with an item in column otlp
 	bytes   int    // estimated size of the rows since the last batch
-	// elements is the number of elements of lists and maps of the row, as columns.span counts them.
-	// sharedElements is this number for the columns of resource and scope.
-	elements, sharedElements int
-	n                        int
-	ended                    uint64 // rows so far
+	n       int
+	offered uint64 // items so far, with those that were refused
+	// refused are the refused items of a call, or nil.
+	refused *ItemErrors
+	// ofResource and ofScope are the weights of the current resource and scope.
+	ofResource, ofScope weight
 
 	service, resourceURL, entityRefs    textColumn
 	scopeName, scopeVersion, scopeURL   textColumn
@@ -279,7 +279,6 @@ const manyKeys = 24
 // because engines refuse maps with equal keys.
 func (r *rows) putAttributes(c *attributesColumn, m pcommon.Map) {
 	c.pairs.Append(true)
-	r.elements += m.Len()
 	c.letters, c.keys = c.letters[:0], c.keys[:0]
 	var seen map[string]bool
 	if m.Len() > manyKeys {
@@ -327,29 +326,31 @@ func (r *rows) setResource(res pcommon.Resource, url string) {
 		t.entityRefs, t.exact = entityRefsText(refs)
 	}
 	r.resourceText = t
+	r.ofResource = weight{messages: baseMessages + entity.ResourceEntityRefs(res).Len()}
+	r.ofResource.shared(res.Attributes())
 }
 
 func (r *rows) setScope(s pcommon.InstrumentationScope, url string) {
 	r.scope, r.scopeSchemaURL, r.changed = s, url, true
+	r.ofScope = weight{}
+	r.ofScope.shared(s.Attributes())
 }
 
 // begin begins a row, with its containers and the attributes of its item.
 func (r *rows) begin(attributes pcommon.Map) {
-	r.inexact, r.elements = false, 0
+	r.inexact = false
 	switch {
 	case r.shared == nil:
 		r.putContainers()
-		r.elements *= 2 // counted twice: a reader also compares them with the elements of the previous row
 	case r.changed:
 		before := r.bytes
 		r.putContainers()
 		r.runs = append(r.runs, 1)
-		r.elements *= 2
-		r.changed, r.sharedBytes, r.sharedInexact, r.sharedElements = false, r.bytes-before, r.inexact, r.elements
+		r.changed, r.sharedBytes, r.sharedInexact = false, r.bytes-before, r.inexact
 	default:
 		r.runs[len(r.runs)-1]++
 		r.bytes += r.sharedBytes
-		r.inexact, r.elements = r.sharedInexact, r.sharedElements
+		r.inexact = r.sharedInexact
 	}
 	r.putAttributes(r.itemAttributes, attributes)
 	for i, c := range r.chosen {
@@ -410,20 +411,10 @@ func (r *rows) putContainers() {
 	r.put(r.scopeURL, r.scopeSchemaURL)
 }
 
-// maxItemElements is the maximum number of elements of lists and maps of an item. It is less than
-// maxElements, because maxElements applies to a whole batch: an item, and other rows of up to
-// batchBytes bytes. It is a variable for tests.
-var maxItemElements = 15_000_000
-
-// end ends a row of the signal. otlp returns the item as OTLP.
-func (r *rows) end(signal Signal, otlp func() ([]byte, error)) error {
+// end ends a row. otlp returns the item as OTLP.
+func (r *rows) end(otlp func() ([]byte, error)) error {
 	r.n++
-	r.ended++
 	r.bytes += 64
-	if r.elements > maxItemElements {
-		r.otlp.AppendNull()
-		return &limitReached{fmt.Sprintf("item %d has %d elements of lists and maps, at most %d are allowed", r.ended, r.elements, maxItemElements)}
-	}
 	if !r.inexact {
 		r.otlp.AppendNull()
 		return nil
@@ -432,13 +423,7 @@ func (r *rows) end(signal Signal, otlp func() ([]byte, error)) error {
 	message, err := otlp()
 	r.otlp.Append(message)
 	r.bytes += len(message)
-	if err != nil {
-		return err
-	}
-	return guard(func() error { // readers refuse the same messages
-		(&columns{otlps: maxTotal, first: r.ended - 1}).checkOTLP(0, message, rowMessages[signal], 0)
-		return nil
-	})
+	return err
 }
 
 type built struct {

@@ -77,7 +77,7 @@ func (r *spanRows) add(s ptrace.Span) error {
 	putCount(r.droppedLinks, s.DroppedLinksCount())
 	r.addEvents(s.Events())
 	r.addLinks(s.Links())
-	return r.end(Traces, func() ([]byte, error) {
+	return r.end(func() ([]byte, error) {
 		td := ptrace.NewTraces()
 		rs := td.ResourceSpans().AppendEmpty()
 		r.resource.CopyTo(rs.Resource())
@@ -96,7 +96,6 @@ func (r *spanRows) addEvents(events ptrace.SpanEventSlice) {
 		return
 	}
 	r.events.Append(true)
-	r.elements += events.Len()
 	for _, e := range events.All() {
 		to := &r.event
 		to.Append(true)
@@ -114,7 +113,6 @@ func (r *spanRows) addLinks(links ptrace.SpanLinkSlice) {
 		return
 	}
 	r.links.Append(true)
-	r.elements += links.Len()
 	for _, l := range links.All() {
 		to := &r.link
 		to.Append(true)

@@ -4,6 +4,7 @@
 package lake
 
 import (
+	"errors"
 	"fmt"
 	"io"
 
@@ -145,9 +146,10 @@ func (w *Writer) WriteLogs(ld plog.Logs) error {
 	return w.Write(Batch{Signal: Logs, Logs: ld})
 }
 
-// Write writes the items of a batch, which it does not change. It returns ErrLimit if an item is
-// nested deeper than a reader accepts, or has more elements in lists and maps (docs/data-lake.md).
-// After an error the writer cannot be used any more.
+// Write writes the items of a batch, which it does not change. It leaves out items that readers
+// refuse, because their values are nested too deep or because they have too many elements in lists
+// and maps (docs/data-lake.md), writes all others, and returns *ItemErrors, which wraps ErrLimit.
+// After any other error the writer cannot be used any more.
 func (w *Writer) Write(items Batch) error {
 	if w.err != nil {
 		return w.err
@@ -165,8 +167,11 @@ func (w *Writer) Write(items Batch) error {
 		}
 		w.builder = newBuilder(w.signal, schema, w.chosen, parquet)
 	}
-	w.err = guard(func() error { return w.builder.add(items, w.added) })
-	return w.err
+	err := guard(func() error { return w.builder.add(items, w.added) })
+	if !errors.As(err, new(*ItemErrors)) {
+		w.err = err
+	}
+	return err
 }
 
 // added counts an item, and ends the record batch if it is large enough.

@@ -24,6 +24,7 @@ import (
 	"github.com/otelstef/stef/internal/fixtures"
 	"github.com/otelstef/stef/internal/otlpfile"
 	"github.com/otelstef/stef/internal/teltest/canon"
+	"github.com/otelstef/stef/lake"
 	stef "github.com/otelstef/stef/stef-go"
 )
 
@@ -316,6 +317,34 @@ func TestSkip(t *testing.T) {
 	require.ErrorIs(t, res.Reasons[0], stef.ErrLimit)
 	_, res = mustRun(t, packed, convert.Options{To: convert.OTLP})
 	require.EqualValues(t, 2, res.Items)
+}
+
+// An item that a table cannot hold ends the conversion, unless Options.Skip is set.
+func TestSkipOfTables(t *testing.T) {
+	md := pmetric.NewMetrics()
+	points := md.ResourceMetrics().AppendEmpty().ScopeMetrics().AppendEmpty().Metrics().AppendEmpty().SetEmptyExponentialHistogram().DataPoints()
+	for i := range 3 {
+		points.AppendEmpty().SetCount(uint64(i))
+	}
+	points.At(1).Positive().BucketCounts().FromRaw(make([]uint64, 15_000_001))
+	body, err := (&pmetric.ProtoMarshaler{}).MarshalMetrics(md)
+	require.NoError(t, err)
+	for _, to := range []convert.Format{convert.Parquet, convert.Arrow} {
+		_, _, err = run(body, convert.Options{To: to})
+		require.ErrorIs(t, err, lake.ErrLimit)
+		require.ErrorContains(t, err, "item 2 has 15000001 elements")
+		require.ErrorContains(t, err, "; stef convert --skip omits such items and counts them")
+
+		table, res := mustRun(t, body, convert.Options{To: to, Skip: true})
+		require.EqualValues(t, 2, res.Items)
+		require.EqualValues(t, 1, res.Skipped)
+		require.Len(t, res.Reasons, 1)
+		require.ErrorIs(t, res.Reasons[0], lake.ErrLimit)
+		if to == convert.Arrow {
+			_, res = mustRun(t, table, convert.Options{To: convert.OTLP})
+			require.EqualValues(t, 2, res.Items)
+		}
+	}
 }
 
 // Data that the reference schema cannot represent is counted.

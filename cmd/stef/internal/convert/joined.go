@@ -97,13 +97,7 @@ type sink interface {
 type tableSink struct{ *lake.Writer }
 
 func (s tableSink) Write(b otlpfile.Batch) error {
-	switch b.Signal {
-	case otlpfile.Metrics:
-		return s.WriteMetrics(b.Metrics)
-	case otlpfile.Traces:
-		return s.WriteTraces(b.Traces)
-	}
-	return s.WriteLogs(b.Logs)
+	return skippedItems(s.Writer.Write(lake.Batch{Signal: lakeSignals[b.Signal], Metrics: b.Metrics, Traces: b.Traces, Logs: b.Logs}))
 }
 
 // streamSink writes a STEF stream.

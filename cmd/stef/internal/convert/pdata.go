@@ -8,6 +8,7 @@ import (
 
 	"github.com/otelstef/stef/internal/otlpfile"
 	"github.com/otelstef/stef/internal/signal"
+	"github.com/otelstef/stef/lake"
 	stef "github.com/otelstef/stef/stef-go"
 	stefpdata "github.com/otelstef/stef/stef-pdata"
 )
@@ -64,7 +65,7 @@ func (d *batchDecoder) Decode() (otlpfile.Batch, error) {
 
 func (d *batchDecoder) Stats() stef.ReaderStats { return d.stats() }
 
-// skippedItems converts errors about single items to type skipped.
+// skippedItems converts errors about single items to type skipped. All other items were converted.
 func skippedItems(err error) error {
 	var items stefpdata.ItemErrors
 	if errors.As(err, &items) {
@@ -73,6 +74,10 @@ func skippedItems(err error) error {
 	var records stefpdata.RecordErrors
 	if errors.As(err, &records) {
 		return &skipped{records.Records(), err}
+	}
+	var rows *lake.ItemErrors
+	if errors.As(err, &rows) {
+		return &skipped{rows.Items, err}
 	}
 	return err
 }
