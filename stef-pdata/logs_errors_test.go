@@ -56,7 +56,7 @@ func TestLogRecordsBeyondLimits(t *testing.T) {
 	}{
 		{"", tooMany},
 		{`["deep"]` + strings.Repeat("[0]", stefpdata.MaxDepth), tooDeep},
-		{"", tooLarge},
+		{`["large"]`, tooLarge},
 	} {
 		f("resource.attributes"+spoil.path, 3, resource, func(_ plog.ScopeLogs, ld plog.Logs) {
 			spoil.spoil(ld.ResourceLogs().At(0).Resource().Attributes())
@@ -75,7 +75,7 @@ func TestLogRecordsBeyondLimits(t *testing.T) {
 	f(`body["large"]`, 1, record, func(sl plog.ScopeLogs, _ plog.Logs) {
 		sl.LogRecords().At(1).Body().SetEmptyMap().PutEmptyBytes("large").FromRaw([]byte(large))
 	})
-	f("body", 1, record, func(sl plog.ScopeLogs, _ plog.Logs) { tooLarge(sl.LogRecords().At(1).Body().SetEmptyMap()) })
+	f(`body["large"]`, 1, record, func(sl plog.ScopeLogs, _ plog.Logs) { tooLarge(sl.LogRecords().At(1).Body().SetEmptyMap()) })
 	f("severity_text or event_name", 1, record, func(sl plog.ScopeLogs, _ plog.Logs) { sl.LogRecords().At(1).SetEventName(large) })
 	f("severity_text or event_name", 1, record, func(sl plog.ScopeLogs, _ plog.Logs) { sl.LogRecords().At(1).SetSeverityText(large) })
 }

@@ -133,7 +133,7 @@ func (e *MetricsEncoder) encodeMetrics(ms pmetric.MetricSlice) error {
 		}
 		id, err := e.metrics.Find(&e.write.Copier, &d)
 		if err != nil {
-			e.reject("", err, d.Points)
+			e.reject("metric.", err, d.Points)
 			continue
 		}
 		if e.mode == Sorted {

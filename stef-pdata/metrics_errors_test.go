@@ -79,7 +79,7 @@ func TestItemsBeyondLimits(t *testing.T) {
 	}{
 		{"", tooMany},
 		{`["deep"]` + strings.Repeat("[0]", stefpdata.MaxDepth), tooDeep},
-		{"", tooLarge},
+		{`["large"]`, tooLarge},
 	} {
 		f("resource.attributes"+spoil.path, 3, 3, resource, func(md pmetric.Metrics, _ pmetric.Metric) {
 			spoil.spoil(md.ResourceMetrics().At(0).Resource().Attributes())
@@ -87,7 +87,7 @@ func TestItemsBeyondLimits(t *testing.T) {
 		f("scope.attributes"+spoil.path, 3, 3, scope, func(md pmetric.Metrics, _ pmetric.Metric) {
 			spoil.spoil(md.ResourceMetrics().At(0).ScopeMetrics().At(0).Scope().Attributes())
 		})
-		f("metadata"+spoil.path, 3, 3, metric, func(_ pmetric.Metrics, m pmetric.Metric) { spoil.spoil(m.Metadata()) })
+		f("metric.metadata"+spoil.path, 3, 3, metric, func(_ pmetric.Metrics, m pmetric.Metric) { spoil.spoil(m.Metadata()) })
 		f("attributes"+spoil.path, 1, 5, point, func(_ pmetric.Metrics, m pmetric.Metric) {
 			spoil.spoil(m.Gauge().DataPoints().At(1).Attributes())
 		})
@@ -99,7 +99,7 @@ func TestItemsBeyondLimits(t *testing.T) {
 	}
 	// The limit of an item applies to the sum of a point and its attributes.
 	large := strings.Repeat("x", stefpdata.MaxItemBytes/2)
-	f("exemplars[0].filtered_attributes", 1, 5, point, func(_ pmetric.Metrics, m pmetric.Metric) {
+	f(`exemplars[0].filtered_attributes["large"]`, 1, 5, point, func(_ pmetric.Metrics, m pmetric.Metric) {
 		p := m.Gauge().DataPoints().At(1)
 		p.Attributes().PutStr("large", large)
 		p.Exemplars().AppendEmpty().FilteredAttributes().PutStr("large", large)

@@ -54,7 +54,7 @@ func TestSpansBeyondLimits(t *testing.T) {
 	}{
 		{"", tooMany},
 		{`["deep"]` + strings.Repeat("[0]", stefpdata.MaxDepth), tooDeep},
-		{"", tooLarge},
+		{`["large"]`, tooLarge},
 	} {
 		f("resource.attributes"+spoil.path, 3, 3, resource, func(td ptrace.Traces) { spoil.spoil(rs(td).Resource().Attributes()) })
 		f("scope.attributes"+spoil.path, 3, 3, scope, func(td ptrace.Traces) { spoil.spoil(rs(td).ScopeSpans().At(0).Scope().Attributes()) })

@@ -121,7 +121,7 @@ func (p *parser) bodyMap(dst *otelstef.BodyValue, x extent, depth int) error {
 		return err
 	}
 	p.inner = p.inner[:first]
-	return p.budget.Take(0)
+	return nil
 }
 
 // outerPairs sets the pairs of the map that is the body. It skips pairs that the
@@ -133,7 +133,9 @@ func (p *parser) outerPairs(pairs *otelstef.BodyMap, list []extent) error {
 		if i < len(held) {
 			h := &held[i]
 			if n := x.to - x.from; n == h.to-h.from && n > 0 && string(p.b[x.from:x.to]) == string(p.b[h.from:h.to]) {
-				p.budget.Left -= h.cost
+				if p.budget.Left -= h.cost; p.budget.Left < 0 {
+					return p.inBodyPair(x, p.budget.Take(0))
+				}
 				continue
 			}
 		}
@@ -155,18 +157,28 @@ func (p *parser) outerPairs(pairs *otelstef.BodyMap, list []extent) error {
 	return nil
 }
 
-// bodyPair sets one pair. The caller checks later whether the item exceeds its limit.
+// bodyPair sets one pair.
 func (p *parser) bodyPair(pairs *otelstef.BodyMap, i int, x extent, depth int) error {
-	if nests(p.b[x.from:x.to]) {
-		return p.newBodyPair(pairs, i, x, depth)
+	var k *seenPair
+	if !nests(p.b[x.from:x.to]) {
+		k = p.maps.find(p, x)
 	}
-	k := p.maps.find(p, x)
-	if k == nil {
-		return p.newBodyPair(pairs, i, x, depth)
+	if k != nil {
+		k.setBody(pairs, i)
+		p.budget.Left -= int(k.cost)
+	} else if err := p.newBodyPair(pairs, i, x, depth); err != nil {
+		return err
 	}
-	k.setBody(pairs, i)
-	p.budget.Left -= int(k.cost)
+	if p.budget.Left < 0 {
+		return p.inBodyPair(x, p.budget.Take(0))
+	}
 	return nil
+}
+
+// inBodyPair prefixes the path of an error with the key of the valid KeyValue in x.
+func (p *parser) inBodyPair(x extent, err error) error {
+	key, _, _ := p.keyValue(x)
+	return p.inPair(key, err)
 }
 
 // nests reports whether the value of a KeyValue is an array or map. It recognizes only

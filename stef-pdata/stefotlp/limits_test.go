@@ -58,6 +58,33 @@ func bulk(n int) fill {
 	return func(m pcommon.Map) { m.PutStr("key", strings.Repeat("x", n)) }
 }
 
+func longKey(n int) fill {
+	return func(m pcommon.Map) { m.PutBool(strings.Repeat("k", n), true) }
+}
+
+// several puts four texts of n bytes between other attributes.
+func several(n int) fill {
+	return func(m pcommon.Map) {
+		for i := range 4 {
+			m.PutStr(strconv.Itoa(9-i), strings.Repeat("x", n))
+			m.PutInt("number"+strconv.Itoa(i), int64(i))
+			m.PutStr("text"+strconv.Itoa(i), "text")
+			m.PutEmptyMap("map"+strconv.Itoa(i)).PutStr("k", "v")
+		}
+	}
+}
+
+// nested puts four texts of n bytes into maps.
+func nested(n int) fill {
+	return func(m pcommon.Map) {
+		for i := range 4 {
+			inner := m.PutEmptyMap("map" + strconv.Itoa(i))
+			inner.PutStr("text", "text")
+			inner.PutBool(strings.Repeat("x", n), true)
+		}
+	}
+}
+
 // message returns a message of three items. f fills the named part of the second item.
 func message(tb testing.TB, signal, part string, f fill) []byte {
 	tb.Helper()
@@ -148,6 +175,7 @@ func TestLimits(t *testing.T) {
 					require.Equal(t, wantLeft.Items(), left.Items())
 					require.Equal(t, 1, left[0].Resource)
 					require.NotEmpty(t, left[0].Field)
+					require.Equal(t, wantLeft[0].Field, left[0].Field)
 					require.Contains(t, err.Error(), left[0].Field[:min(len(left[0].Field), 70)], "a long path loses its middle")
 					s.records(t, want, got)
 				})
@@ -158,6 +186,9 @@ func TestLimits(t *testing.T) {
 	f("arrays", arrays(stefotlp.MaxDepth-1), arrays(stefotlp.MaxDepth+1))
 	f("maps", maps(stefotlp.MaxDepth-1), maps(stefotlp.MaxDepth+1))
 	f("bytes", bulk(stefotlp.MaxItemBytes/2), bulk(stefotlp.MaxItemBytes))
+	f("key", longKey(stefotlp.MaxItemBytes/2), longKey(stefotlp.MaxItemBytes))
+	f("several", several(stefotlp.MaxItemBytes/5), several(stefotlp.MaxItemBytes/3))
+	f("nested", nested(stefotlp.MaxItemBytes/5), nested(stefotlp.MaxItemBytes/3))
 }
 
 // stefotlp and stefpdata count the same number of bytes for buckets and bounds.

@@ -116,7 +116,10 @@ func (p *parser) itemAttributes(dst *otelstef.Attributes) error {
 		if k := p.attrs.find(p, x.extent); k != nil {
 			k.set(dst, x.index)
 			h.cost = int(k.cost)
-			p.budget.Left -= h.cost
+			if p.budget.Left -= h.cost; p.budget.Left < 0 {
+				p.held = p.held[:min(x.index, len(p.held))]
+				return mapping.InPair(k.key(), p.budget.Take(0))
+			}
 		} else {
 			before, unknown := p.budget.Left, p.unknown
 			if err := p.newPair(dst, x.index, x.extent); err != nil {
@@ -161,7 +164,10 @@ func (p *parser) pair(dst *otelstef.Attributes, i int, x extent) error {
 		return p.newPair(dst, i, x)
 	}
 	k.set(dst, i)
-	return p.budget.Take(int(k.cost))
+	if err := p.budget.Take(int(k.cost)); err != nil {
+		return mapping.InPair(k.key(), err)
+	}
+	return nil
 }
 
 // newPair checks and sets an attribute that is not in the cache.
@@ -173,7 +179,10 @@ func (p *parser) newPair(dst *otelstef.Attributes, i int, x extent) error {
 		if v := dst.Value(i); v.Type() != otelstef.AnyValueTypeString || v.Str() != string(value) {
 			v.SetString(p.slab.text(value))
 		}
-		return p.budget.Take(key.to - key.from + v.to - v.from - 2)
+		if err := p.budget.Take(key.to - key.from + v.to - v.from - 2); err != nil {
+			return p.inPair(key, err)
+		}
+		return nil
 	}
 	return p.otherPair(dst, i, x, key, v, ok)
 }
@@ -206,7 +215,10 @@ func (p *parser) otherPair(dst *otelstef.Attributes, i int, x, key, v extent, pl
 			return p.inPair(key, err)
 		}
 	}
-	return p.budget.Take(0)
+	if p.budget.Left < 0 {
+		return p.inPair(key, p.budget.Take(0))
+	}
+	return nil
 }
 
 func (p *parser) damagedPair(i int, x extent) error {

@@ -222,10 +222,12 @@ func (p *parser) list(dst *otelstef.AnyValue, x extent, depth int) error {
 			return errDamaged
 		}
 		pairs.SetKey(i, p.again(pairs.Key(i), key))
-		if err := p.budget.Take(key.to - key.from); err != nil {
-			return err
+		p.budget.Left -= key.to - key.from
+		err := p.value(pairs.Value(i), c, depth)
+		if err == nil && p.budget.Left < 0 {
+			err = p.budget.Take(0)
 		}
-		if err := p.value(pairs.Value(i), c, depth); err != nil {
+		if err != nil {
 			return p.inPair(key, err)
 		}
 	}

@@ -168,7 +168,7 @@ func (p *Sets) search(c *values.Copier, m pcommon.Map, like uint32) (uint32, err
 	sameKeys, err := p.collect(c, m, like)
 	if err != nil {
 		p.holdTexts(texts)
-		return 0, mapping.InField("attributes", err)
+		return 0, located(m, err)
 	}
 	h := p.hashPairs(m)
 	for id := p.byHash[h.Hash]; id != 0; id = p.chain[id] {
@@ -179,7 +179,7 @@ func (p *Sets) search(c *values.Copier, m pcommon.Map, like uint32) (uint32, err
 	set, err := p.make(c, m)
 	if err != nil {
 		p.holdTexts(texts)
-		return 0, mapping.InField("attributes", err)
+		return 0, located(m, err)
 	}
 	if sameKeys {
 		set.layout = p.entries[like].layout
@@ -191,6 +191,11 @@ func (p *Sets) search(c *values.Copier, m pcommon.Map, like uint32) (uint32, err
 	id := p.add(h)
 	p.entries = append(slices.Grow(p.entries, 1)[:id], set)
 	return id, nil
+}
+
+// located adds the place in m to the error of an item that begins with these attributes.
+func located(m pcommon.Map, err error) error {
+	return mapping.InField("attributes", values.Locate(m, mapping.MaxItemBytes, err))
 }
 
 // holdTexts adds the sizes of the texts with the numbers from, from+1, … to HeldBytes. They are the

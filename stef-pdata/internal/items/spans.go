@@ -106,6 +106,14 @@ const partContext = 0
 // AttributesOf sets dst to the attributes of a span, event or link. They are sorted by key if
 // ByKey is set, otherwise they keep their order.
 func (w *Spans) AttributesOf(dst *otelstef.Attributes, src pcommon.Map) error {
+	left := w.Left
+	if err := w.attributesOf(dst, src); err != nil {
+		return values.Locate(src, left, err)
+	}
+	return nil
+}
+
+func (w *Spans) attributesOf(dst *otelstef.Attributes, src pcommon.Map) error {
 	n := src.Len()
 	if w.ByKey && n > 0 {
 		var found intern.SortedPairs
@@ -166,11 +174,13 @@ func firstKey(m pcommon.Map) string {
 func (w *Spans) Placed(dst *otelstef.Attributes, src pcommon.Map, found *intern.SortedPairs, store *intern.PairStore) error {
 	// Consecutive spans often have the same keys.
 	known := found.Set != nil && w.held == found.Set && dst.Len() == len(found.Set.Keys)
+	left := w.Left
 	err := w.placed(dst, src, found, store, known)
 	if w.held = found.Set; err != nil {
 		w.held = nil
+		return values.Locate(src, left, err)
 	}
-	return err
+	return nil
 }
 
 // placed is like Placed, but for any dst. If known is true, dst already has the keys of found,

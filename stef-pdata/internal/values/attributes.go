@@ -15,6 +15,35 @@ import (
 
 // Attributes sets dst to the attributes of src, sorted by key if ByKey is set.
 func (c *Copier) Attributes(dst *otelstef.Attributes, src pcommon.Map) error {
+	left := c.Left
+	if err := c.attributes(dst, src); err != nil {
+		return Locate(src, left, err)
+	}
+	return nil
+}
+
+// Locate returns the error of the first attribute of src that is nested too deep, or with which the
+// item exceeds its limit. err is the error of a faster function, which may check only after the
+// last attribute. left is what the item had left of its limit before its attributes.
+func Locate(src pcommon.Map, left int, err error) error {
+	c, value := Copier{Budget: mapping.Budget{Left: left}}, otelstef.NewAnyValue()
+	if err := c.TakePairs(src.Len()); err != nil {
+		return err
+	}
+	for k, v := range src.All() {
+		c.Left -= len(k)
+		err := c.Value(value, v, 0)
+		if err == nil {
+			err = c.Take(0)
+		}
+		if err != nil {
+			return mapping.InPair(k, err)
+		}
+	}
+	return err
+}
+
+func (c *Copier) attributes(dst *otelstef.Attributes, src pcommon.Map) error {
 	if c.ByKey && !inKeyOrder(src) {
 		return c.AttributesByKey(dst, src)
 	}

@@ -93,7 +93,10 @@ func (c *Copier) bodyMap(dst *otelstef.BodyMap, src pcommon.Map, depth int) erro
 				return mapping.InPair(k, err)
 			}
 		}
+		if c.Left < 0 {
+			return mapping.InPair(k, c.Take(0))
+		}
 		i++
 	}
-	return c.Take(0)
+	return nil
 }

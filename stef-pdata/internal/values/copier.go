@@ -106,10 +106,12 @@ func (c *Copier) list(dst *otelstef.KeyValueList, src pcommon.Map, depth int) er
 	i := 0
 	for k, v := range src.All() {
 		dst.SetKey(i, k)
-		if err := c.Take(len(k)); err != nil {
-			return err
+		c.Left -= len(k)
+		err := c.Value(dst.Value(i), v, depth)
+		if err == nil && c.Left < 0 {
+			err = c.Take(0)
 		}
-		if err := c.Value(dst.Value(i), v, depth); err != nil {
+		if err != nil {
 			return mapping.InPair(k, err)
 		}
 		i++
