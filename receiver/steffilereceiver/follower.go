@@ -255,6 +255,7 @@ func hidden(path, pattern string) bool {
 // look runs one pass over the folder.
 func (f *follower[T]) look() {
 	f.pass++
+	f.places.pass++
 	list := f.list()
 	if !f.home(list) {
 		list = f.list() // a file may have been renamed while the folder was listed
@@ -429,6 +430,9 @@ func (f *follower[T]) enter(c candidate, listed map[string]bool) *tail[T] {
 			f.warn(c.key, "open", err)
 		}
 		return nil
+	}
+	if info, err := file.Stat(); err == nil && !os.SameFile(info, c.info) {
+		f.places.pass++ // files were renamed in this pass
 	}
 	if name == "" {
 		name, err = f.sniff(file, c)

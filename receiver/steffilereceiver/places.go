@@ -150,7 +150,7 @@ func (p *places) find(file *os.File, key string, listed map[string]bool) (*place
 // renamed returns the place of a file that was renamed, or nil. Such a place has the key of the former name.
 // The former name does not exist any more, or it is the name of another file now.
 func (p *places) renamed(file *os.File, listed map[string]bool) (found *place, err error) {
-	begins, err := p.beginning(file)
+	begins, err := p.beginning(file, listed)
 	if err != nil || len(begins) == 0 {
 		return nil, err
 	}
@@ -167,8 +167,12 @@ func (p *places) renamed(file *os.File, listed map[string]bool) (found *place, e
 		if err != nil {
 			return nil, err
 		}
-		if same && (!listed[one.Key] || one.replaced()) {
+		switch {
+		case !same:
+		case !listed[one.Key] || one.replaced():
 			found = one
+		default:
+			p.settle(one)
 		}
 	}
 	return found, nil
@@ -195,21 +199,35 @@ func (p *places) rename(one *place, key string) {
 	one.changed()
 }
 
-// beginning returns the places whose first bytes are those of a file.
-func (p *places) beginning(file *os.File) (list []*place, err error) {
+// beginning returns the places whose first bytes are those of a file, and whose name may not have their
+// file any more.
+func (p *places) beginning(file *os.File, listed map[string]bool) (list []*place, err error) {
 	for n := range p.samples {
 		sum, read, err := sample(file, n)
 		if err != nil {
 			return nil, err
 		}
-		if read == n {
-			list = append(list, p.begin[mark{n, sum}]...)
+		a := p.begin[mark{n, sum}]
+		if read != n || a == nil {
+			continue
 		}
+		if a.pass != p.pass {
+			a.pass, a.unsettled = p.pass, slices.Clone(a.places)
+		}
+		a.unsettled = slices.DeleteFunc(a.unsettled, func(one *place) bool { return listed[one.Key] && one.untouched() })
+		list = append(list, a.unsettled...)
 	}
 	return list, nil
 }
 
-// begins reports whether a file has the first bytes whose checksum is p.Sum.
+// settle notes that the name of a place has its file in this pass.
+func (p *places) settle(one *place) {
+	if a := p.begin[mark{one.Sample, one.Sum}]; a != nil {
+		a.unsettled = without(a.unsettled, one)
+	}
+}
+
+// begins reports whether a file has the first bytes of the place.
 func (p *place) begins(file *os.File) (bool, error) {
 	sum, n, err := sample(file, p.Sample)
 	return err == nil && n == p.Sample && sum == p.Sum, err
@@ -231,12 +249,15 @@ func (p *place) contains(file *os.File, info fs.FileInfo, read *digest) (bool, e
 	return err == nil && sum == p.Digest, err
 }
 
-// replaced reports whether the path of the place has another file now. It does not read a file that has not
-// changed since it was opened: a folder may have many copies of one file, and each new copy is
-// compared with the places of all other files.
-func (p *place) replaced() bool {
+// untouched reports whether the path of the place has no file, or the file that was opened, without changes.
+func (p *place) untouched() bool {
 	info, err := os.Stat(p.Key)
-	if err != nil || p.opened != nil && os.SameFile(info, p.opened) && info.Size() == p.opened.Size() && info.ModTime().Equal(p.opened.ModTime()) {
+	return err != nil || p.opened != nil && os.SameFile(info, p.opened) && info.Size() == p.opened.Size() && info.ModTime().Equal(p.opened.ModTime())
+}
+
+// replaced reports whether the path of the place has another file now.
+func (p *place) replaced() bool {
+	if p.untouched() {
 		return false
 	}
 	file, err := os.Open(p.Key)

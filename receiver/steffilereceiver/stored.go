@@ -26,8 +26,29 @@ type places struct {
 
 	// begin has the places by the first bytes of their files, and samples the number of places by Sample.
 	// Without them, each new file would be compared with all places.
-	begin   map[mark][]*place
+	begin   map[mark]*alike
 	samples map[int]int
+	pass    int // number of the pass over the folder
+}
+
+// alike contains the places of files with the same first bytes.
+type alike struct {
+	places []*place
+	// unsettled are the places whose name may not have their file any more. In each pass, a place is
+	// settled once, and not for each new file: a folder may have many copies of one file.
+	unsettled []*place
+	pass      int // the pass that unsettled is about
+}
+
+// without removes a place from a list, whose order has no meaning.
+func without(list []*place, one *place) []*place {
+	i := slices.Index(list, one)
+	if i < 0 {
+		return list
+	}
+	last := len(list) - 1
+	list[i], list[last] = list[last], nil
+	return list[:last]
 }
 
 // mark identifies the first bytes of a file: see Sample and Sum of place.
@@ -73,24 +94,27 @@ func (p *places) index(one *place) {
 		return
 	}
 	if p.begin == nil {
-		p.begin, p.samples = map[mark][]*place{}, map[int]int{}
+		p.begin, p.samples = map[mark]*alike{}, map[int]int{}
 	}
 	m := mark{one.Sample, one.Sum}
-	p.begin[m] = append(p.begin[m], one)
+	a := p.begin[m]
+	if a == nil {
+		a = &alike{}
+		p.begin[m] = a
+	}
+	a.places, a.unsettled = append(a.places, one), append(a.unsettled, one)
 	p.samples[one.Sample]++
 }
 
 // unindex is the inverse of index.
 func (p *places) unindex(one *place) {
 	m := mark{one.Sample, one.Sum}
-	list := p.begin[m]
-	i := slices.Index(list, one)
-	if i < 0 {
+	a := p.begin[m]
+	if a == nil || !slices.Contains(a.places, one) {
 		return
 	}
-	if list = slices.Delete(list, i, i+1); len(list) > 0 {
-		p.begin[m] = list
-	} else {
+	a.places, a.unsettled = without(a.places, one), without(a.unsettled, one)
+	if len(a.places) == 0 {
 		delete(p.begin, m)
 	}
 	if p.samples[one.Sample]--; p.samples[one.Sample] == 0 {
