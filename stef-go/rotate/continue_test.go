@@ -139,3 +139,43 @@ func TestRecordContinuesButForStart(t *testing.T) {
 	}
 	require.NoError(t, w.Close())
 }
+
+// A field that the function that begins streams sets to the value of a new record, or writes in a record of
+// its own, continues, as the comment of New says. A field that it changes is kept as a whole.
+func TestRecordContinuesOverUnchangedFields(t *testing.T) {
+	f := func(begin func(*otelstef.LogsWriter) error, count uint64, version string) {
+		t.Helper()
+		w, err := New(Options{Dir: t.TempDir(), Signal: "logs"}, func(dst io.Writer) (*otelstef.LogsWriter, error) {
+			s, err := otelstef.NewLogsWriter(dst)
+			if err == nil {
+				err = begin(s)
+			}
+			return s, err
+		})
+		require.NoError(t, err)
+		require.NoError(t, w.Write(func(s *otelstef.LogsWriter) error {
+			s.Record().EditScope().SetDroppedAttributesCount(7)
+			s.Record().EditScope().SetVersion("v1")
+			return s.Write()
+		}))
+		require.NoError(t, w.Rotate())
+		require.NoError(t, w.Write(func(s *otelstef.LogsWriter) error {
+			require.Equal(t, count, s.Record().Scope().DroppedAttributesCount())
+			require.Equal(t, version, s.Record().Scope().Version())
+			return s.Write()
+		}))
+		require.NoError(t, w.Close())
+	}
+	f(func(s *otelstef.LogsWriter) error {
+		s.Record().EditScope().SetDroppedAttributesCount(0)
+		return nil
+	}, 7, "v1")
+	f(func(s *otelstef.LogsWriter) error {
+		s.Record().EditScope().SetDroppedAttributesCount(5)
+		return s.Write()
+	}, 7, "v1")
+	f(func(s *otelstef.LogsWriter) error {
+		s.Record().EditScope().SetDroppedAttributesCount(5)
+		return nil
+	}, 5, "")
+}

@@ -71,7 +71,10 @@ type continuer interface{ ContinueFrom(previous any) }
 
 // New returns a Writer, and finishes the active files of killed processes. start begins
 // the stream of each file. The record of the stream then gets the values of the last
-// record, except for fields that start sets. To check start, New calls it once with a
+// record, except for the fields of the record that start changes. Such a field, for example the
+// scope, keeps the value of start with all its parts. A field that start sets to the value that it
+// has in a new record, such as 0, and a field of a record that start has written, have not changed
+// and get the last value. Set these in the function that Write calls. To check start, New calls it once with a
 // destination that discards everything. It returns the error of start, or an error if
 // start returns no stream, or a stream that does not write to this destination. New
 // does not return faults of the file system: see Stats. The Writer runs one goroutine
