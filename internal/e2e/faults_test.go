@@ -84,7 +84,7 @@ func TestBackendRefuses(t *testing.T) {
 				func(t *testing.T, p *pair) { p.sink.setRefuse(st.Err) },
 				func(t *testing.T, p *pair) {
 					logs, _, _ := p.sink.counts()
-					require.NotZero(t, p.sink.refused)
+					require.NotZero(t, p.sink.refusals())
 					require.NotZero(t, logs)
 					p.sink.setRefuse(nil)
 				})

@@ -78,6 +78,13 @@ func (s *sink) take(add func()) error {
 	return nil
 }
 
+// refusals returns the number of requests that were refused.
+func (s *sink) refusals() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.refused
+}
+
 func (s *sink) counts() (logs, spans, points int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -31,8 +31,9 @@ import (
 // given has the addresses that freeAddress has returned.
 var given sync.Map
 
-// freeAddress returns an unused address, a new one each time. Its port is below 32768, because the
-// system could give a higher port to a client before the test listens.
+// freeAddress returns an unused address, a new one each time. It must not be one that the system
+// chooses for a client meanwhile, so its port is below 32768. Package freeport does more, but its module
+// requires newer modules of the Collector, which do not fit this component.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	for {
