@@ -93,9 +93,10 @@ func (p *plan) printWriter(pr *printer, r *schema.Struct) {
 // writer of a new stream.
 func (p *plan) printContinue(pr *printer, r *schema.Struct) {
 	pr.P("// ContinueFrom copies the record of previous, another %sWriter or a type that embeds one, to the", r.Name)
-	pr.P("// record of w, except for fields of the record that were already set. So programs that set only what")
-	pr.P("// changed can go on in another stream. Both writers must belong to one goroutine. Package rotate calls")
-	pr.P("// it for each new file. A previous of another type is ignored.")
+	pr.P("// record of w, except for fields of the record that were changed since the last Write of w, if any. Such")
+	pr.P("// a field keeps its value with all its parts. So programs that set only what changed can go on in another")
+	pr.P("// stream. Both writers must belong to one goroutine. Package rotate calls it for each new file. A previous")
+	pr.P("// of another type is ignored.")
 	pr.P("func (w *%sWriter) ContinueFrom(previous any) {", r.Name)
 	pr.P("p, ok := previous.(interface{ Record() *%s })\nif !ok {\nreturn\n}", r.Name)
 	fields := p.fieldsOf(r)
