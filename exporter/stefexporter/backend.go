@@ -72,11 +72,13 @@ func (x *stefExporter[B]) newBackend(ctx context.Context, host component.Host, c
 		logger:    x.settings.Logger,
 		health:    newHealth(config, x.signal.Name, host, x.settings.Logger),
 		pauses:    x.pauses,
-		stopped:   x.stopped,
 
 		servesOthers: b.servesOthers,
 		hasOthers:    b.hasOthers,
 		activeOthers: b.activeOthers,
+	}
+	if !config.retriesItself() {
+		here.stopped = x.stopped
 	}
 	if changed != nil {
 		here.logger = here.logger.With(zap.String("backend", address))

@@ -17,7 +17,6 @@ import (
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/component/componentstatus"
 	"go.opentelemetry.io/collector/consumer/consumererror"
-	"go.opentelemetry.io/collector/exporter/exporterhelper"
 	"go.uber.org/zap"
 	"google.golang.org/grpc/codes"
 )
@@ -263,15 +262,15 @@ func (b *balancer[B]) candidates(ctx context.Context) (list []*backend[B], seeds
 
 var errNoBackend = errors.New("no backend is known: the endpoint is not resolved to an address yet; check its DNS name")
 
-// send sends a batch. If items can be sent again, the error contains these items. If all items
-// were refused for good, the error is permanent.
-func (b *balancer[B]) send(ctx context.Context, batch B) error {
+// send sends a batch once. It returns the items that may be sent again, or nil. If all items were
+// refused for good, it returns the error instead, which is permanent.
+func (b *balancer[B]) send(ctx context.Context, batch B) (again *unsent[B], err error) {
 	var result outcome[B]
 	b.spread(ctx, batch, 0, &result)
 	switch whole := len(result.retry) == 0 && result.delivered == 0; {
 	case result.dropped == nil:
 	case whole:
-		return consumererror.NewPermanent(result.dropped)
+		return nil, consumererror.NewPermanent(result.dropped)
 	default: // the Collector does not learn of the dropped items, so log them here
 		if skipped, ok := b.lost.pass(); ok {
 			b.exporter.settings.Logger.Warn("A backend refuses its part of a batch for good. These items are dropped; the other items were delivered, or are sent again.",
@@ -279,7 +278,7 @@ func (b *balancer[B]) send(ctx context.Context, batch B) error {
 		}
 	}
 	if len(result.retry) == 0 {
-		return nil
+		return nil, nil
 	}
 	// If there is only one part, it may be the batch of the caller, which must not change.
 	// Several parts are copies, so the first part can receive the items of the other parts.
@@ -287,11 +286,7 @@ func (b *balancer[B]) send(ctx context.Context, batch B) error {
 	for _, part := range result.retry[1:] {
 		b.exporter.signal.MoveTo(part, rest)
 	}
-	err := b.splitter.rest(errors.Join(result.errs...), rest)
-	if result.delay > 0 {
-		return exporterhelper.NewThrottleRetry(err, result.delay)
-	}
-	return err
+	return &unsent[B]{batch: rest, err: errors.Join(result.errs...), delay: result.delay}, nil
 }
 
 type outcome[B any] struct {
@@ -374,7 +369,7 @@ func (b *balancer[B]) failed(ctx context.Context, part B, f *failure, result *ou
 	result.mu.Lock()
 	defer result.mu.Unlock()
 	if !f.retry {
-		result.dropped = f.asError(b.exporter.config)
+		result.dropped = f.permanent(b.exporter.config)
 		result.lost += items - f.delivered
 		return
 	}

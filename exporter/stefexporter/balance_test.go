@@ -18,8 +18,10 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/component/componenttest"
 	"go.opentelemetry.io/collector/config/configopaque"
+	"go.opentelemetry.io/collector/config/configoptional"
 	"go.opentelemetry.io/collector/config/configtls"
 	"go.opentelemetry.io/collector/consumer/consumererror"
+	"go.opentelemetry.io/collector/exporter/exporterhelper"
 	"go.opentelemetry.io/collector/exporter/exportertest"
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/pmetric"
@@ -149,6 +151,7 @@ func TestSplit(t *testing.T) {
 func routed(t *testing.T, names func() ([]string, error)) *stefExporter[ptrace.Traces] {
 	t.Helper()
 	c := createDefaultConfig().(*Config)
+	c.QueueConfig = configoptional.None[exporterhelper.QueueBatchConfig]() // push does not retry
 	c.ClientConfig.Endpoint, c.ClientConfig.TLS.Insecure = "backends.example:4320", true
 	c.RoutingKey, c.ResolveInterval = RoutingTraceID, 100*time.Millisecond
 	c.Protocol, c.Stef.FlushInterval, c.TimeoutConfig.Timeout = ProtocolSTEF, time.Millisecond, 2*time.Second

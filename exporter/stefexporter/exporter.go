@@ -39,6 +39,7 @@ type stefExporter[B any] struct {
 
 	stopping sync.Once
 	stopped  chan struct{} // closed when stopping begins
+	until    time.Time     // the deadline of the shutdown; set before stopped is closed
 	deadline *time.Timer   // ends life at the deadline of the shutdown; nil until stopping begins
 	unhook   func() bool   // removes the callback from the context of Shutdown
 	drain    *drainTime    // nil before start
@@ -88,25 +89,41 @@ func (x *stefExporter[B]) start(ctx context.Context, host component.Host) error 
 }
 
 // push sends a batch and waits for the answer of the peer. It returns nil if the peer has accepted
-// the batch.
+// the batch. If the error is not permanent, exporterhelper may send the batch again.
 func (x *stefExporter[B]) push(ctx context.Context, b B) error {
-	items := x.signal.Items(b)
-	if items == 0 {
+	if x.signal.Items(b) == 0 {
 		return nil
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(x.life, func() { cancel(context.Cause(x.life)) })()
 
+	if x.config.retriesItself() {
+		return x.pushAgain(ctx, b)
+	}
+	rest, err := x.try(ctx, b)
+	if rest == nil {
+		return err
+	}
+	return rest.asError(x.splitter)
+}
+
+// try sends a batch once. If it returns nil, nothing of the batch may be sent again, and err says
+// whether the peer accepted it.
+func (x *stefExporter[B]) try(ctx context.Context, b B) (again *unsent[B], err error) {
 	if x.balancer != nil {
 		return x.balancer.send(ctx, b)
 	}
+	items := x.signal.Items(b)
 	f := x.only.send(ctx, b, items)
 	if f == nil {
-		return nil
+		return nil, nil
 	}
 	x.telemetry.dropped(ctx, x.dropReason(f), items)
-	return f.asError(x.config)
+	if f.retry {
+		return &unsent[B]{batch: b, whole: true, err: x.config.explain(f.err), delay: f.delay}, nil
+	}
+	return nil, f.permanent(x.config)
 }
 
 // dropReason returns why the batch will not be sent again, or "" if it may be sent
@@ -116,6 +133,8 @@ func (x *stefExporter[B]) dropReason(f *failure) string {
 	switch {
 	case !f.retry:
 		return f.reason
+	case x.config.retriesItself():
+		return "" // pushAgain counts what a shutdown leaves
 	case !queue.HasValue() || queue.Get().WaitForResult:
 		return "" // The caller receives the error.
 	case x.isStopping() && queue.Get().StorageID != nil && x.config.RetryConfig.Enabled:
@@ -141,7 +160,6 @@ func (x *stefExporter[B]) isStopping() bool {
 // pushes, and these must end before the deadline of Shutdown.
 func (x *stefExporter[B]) beginStop(ctx context.Context) {
 	x.stopping.Do(func() {
-		close(x.stopped)
 		x.began = time.Now()
 		patience := x.config.Stef.ShutdownDrainTimeout
 		if x.drain != nil {
@@ -153,6 +171,8 @@ func (x *stefExporter[B]) beginStop(ctx context.Context) {
 		if !x.config.Fallback.WaitForPending && x.onlyOTLP() {
 			patience = 0
 		}
+		x.until = x.began.Add(patience)
+		close(x.stopped)
 		x.deadline = time.AfterFunc(patience, func() { x.end(errShutdown) })
 		x.unhook = context.AfterFunc(ctx, func() { x.end(errShutdown) })
 	})

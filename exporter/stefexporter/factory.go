@@ -88,9 +88,13 @@ func createLogs(ctx context.Context, settings exporter.Settings, config componen
 type capable interface{ Capabilities() consumer.Capabilities }
 
 func (x *stefExporter[B]) options() []exporterhelper.Option {
+	timeout := x.config.TimeoutConfig
+	if x.config.retriesItself() {
+		timeout.Timeout = 0 // push bounds each attempt itself
+	}
 	return []exporterhelper.Option{
 		exporterhelper.WithCapabilities(consumer.Capabilities{MutatesData: false}),
-		exporterhelper.WithTimeout(x.config.TimeoutConfig),
+		exporterhelper.WithTimeout(timeout),
 		exporterhelper.WithRetry(x.config.RetryConfig),
 		exporterhelper.WithQueue(x.config.QueueConfig),
 		exporterhelper.WithStart(x.start),

@@ -201,8 +201,8 @@ func TestRestartIsNoRefusal(t *testing.T) {
 	require.False(t, consumererror.IsPermanent(err), "%v", err)
 }
 
-// TestRefusedForEver uses a peer that refuses all streams. The batches in the queue are dropped, the
-// exporter rarely tries to open a stream, and a shutdown does not wait.
+// TestRefusedForEver uses a peer that refuses all streams. The queue drains, there are few
+// attempts, and a shutdown waits for one attempt.
 func TestRefusedForEver(t *testing.T) {
 	t.Parallel()
 	g := startGateway(t, codes.Unimplemented, "")
@@ -228,8 +228,8 @@ func TestRefusedForEver(t *testing.T) {
 	}
 	before, began := g.attempts.Load(), time.Now()
 	require.NoError(t, x.Traces.Shutdown(context.Background()))
-	took := time.Since(began)
-	require.True(t, took < time.Second || took < time.Minute && g.attempts.Load() == before, "it took %v", took)
+	require.Less(t, time.Since(began), time.Minute)
+	require.LessOrEqual(t, g.attempts.Load(), before+1)
 	require.Equal(t, int64(84), counted(t, x, "items_dropped", "reason")[dropPermanent]+
 		counted(t, x, "items_dropped", "reason")[dropShutdown])
 }

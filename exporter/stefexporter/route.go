@@ -80,7 +80,7 @@ type site[B any] struct {
 	logger    *zap.Logger
 	health    *health
 	pauses    pauses
-	stopped   <-chan struct{} // closed when the exporter begins to stop
+	stopped   <-chan struct{} // closed when the exporter begins to stop; nil if a shutdown makes several attempts
 
 	// servesOthers reports whether the peer accepts other identities, hasOthers whether
 	// streams of other identities are open. activeOthers reports whether the peer accepted streams or data

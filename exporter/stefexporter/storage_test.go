@@ -19,7 +19,6 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	"go.uber.org/zap"
-	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/otelstef/stef/exporter/stefexporter/internal/metadata"
 )
@@ -138,28 +137,6 @@ func TestShutdownKeepsStorage(t *testing.T) {
 	}
 	f(true, map[string]int64{})
 	f(false, map[string]int64{dropShutdown: sending})
-}
-
-// TestShutdownBetweenRetries shuts down an exporter while batches wait for a retry. exporterhelper of
-// the Collector does not send these batches again. The test checks the metrics that count them.
-func TestShutdownBetweenRetries(t *testing.T) {
-	core, logs := observer.New(zap.InfoLevel)
-	c := queued(otlpConfig("127.0.0.1:1"))
-	c.RetryConfig.InitialInterval, c.RetryConfig.MaxElapsedTime = time.Hour, 0
-	x := startOn(t, c, componenttest.NewNopHost(), zap.New(core))
-	for i := range 20 {
-		require.NoError(t, x.send(fmt.Sprint(i)))
-	}
-	require.Eventually(t, func() bool { return logs.FilterMessageSnippet("Will retry").Len() == 4 }, time.Minute, time.Millisecond)
-	require.NoError(t, x.Shutdown(context.Background()))
-	dropped(t, x, map[string]int64{dropShutdown: 16})
-	failed, err := x.telemetry.GetMetric("otelcol_exporter_send_failed_spans")
-	require.NoError(t, err)
-	points := failed.Data.(metricdata.Sum[int64]).DataPoints
-	require.Len(t, points, 1)
-	require.EqualValues(t, 20, points[0].Value)
-	kind, _ := points[0].Attributes.Value("error.type")
-	require.Equal(t, "Shutdown", kind.AsString())
 }
 
 // TestRetriesGivenUp checks that the queue deletes a batch from its storage after the last retry,

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"go.opentelemetry.io/collector/consumer/consumererror"
-	"go.opentelemetry.io/collector/exporter/exporterhelper"
 	"google.golang.org/grpc/codes"
 
 	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
@@ -75,17 +74,8 @@ type failure struct {
 	delivered int
 }
 
-// asError converts the failure for exporterhelper.
-func (f *failure) asError(c *Config) error {
-	err := c.explain(f.err)
-	switch {
-	case !f.retry:
-		return consumererror.NewPermanent(err)
-	case f.delay > 0:
-		return exporterhelper.NewThrottleRetry(err, f.delay)
-	}
-	return err
-}
+// permanent returns the error of a batch that must not be sent again.
+func (f *failure) permanent(c *Config) error { return consumererror.NewPermanent(c.explain(f.err)) }
 
 // codeName returns the name that OTLP and gRPC use for a code.
 func codeName(code codes.Code) string {

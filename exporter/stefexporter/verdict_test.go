@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/consumer/consumererror"
+	"go.opentelemetry.io/collector/pdata/ptrace"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -105,11 +106,14 @@ func TestJudgeStream(t *testing.T) {
 
 func TestFailureAsError(t *testing.T) {
 	plain := errors.New("plain")
-	require.True(t, consumererror.IsPermanent((&failure{err: plain}).asError(createDefaultConfig().(*Config))))
-	retry := (&failure{verdict: verdict{retry: true}, err: plain}).asError(createDefaultConfig().(*Config))
+	require.True(t, consumererror.IsPermanent((&failure{err: plain}).permanent(createDefaultConfig().(*Config))))
+	retry := (&unsent[ptrace.Traces]{whole: true, err: plain}).asError(tracesSplitter(""))
 	require.False(t, consumererror.IsPermanent(retry))
 	require.Equal(t, plain, retry)
-	throttle := (&failure{verdict: verdict{retry: true, delay: time.Minute}, err: plain}).asError(createDefaultConfig().(*Config))
+	throttle := (&unsent[ptrace.Traces]{batch: spans("a"), err: plain, delay: time.Minute}).asError(tracesSplitter(""))
 	require.ErrorContains(t, throttle, "Throttle (1m0s)")
 	require.ErrorIs(t, throttle, plain)
+	var rest consumererror.Traces
+	require.ErrorAs(t, throttle, &rest)
+	require.Equal(t, 1, rest.Data().SpanCount())
 }

@@ -1,0 +1,126 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefexporter
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"go.opentelemetry.io/collector/config/configretry"
+	"go.opentelemetry.io/collector/exporter/exporterhelper"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
+	"go.uber.org/zap"
+)
+
+// retriesItself reports whether push sends the batches of the queue again, as retry_on_failure says.
+// Otherwise exporterhelper does. But when exporterhelper is shut down, it ends all its waits between
+// two attempts. Without a storage the waiting batches would be lost, although the shutdown has time
+// left and the peer may be back.
+func (c *Config) retriesItself() bool {
+	if !c.QueueConfig.HasValue() || !c.RetryConfig.Enabled {
+		return false
+	}
+	queue := c.QueueConfig.Get()
+	return queue.StorageID == nil && !queue.WaitForResult
+}
+
+// A shutdown has only some seconds, so the pauses between its attempts are short.
+const (
+	minDrainPause = 100 * time.Millisecond
+	maxDrainPause = 400 * time.Millisecond
+)
+
+// unsent is a batch, or the part of a batch, that may be sent again.
+type unsent[B any] struct {
+	batch B
+	whole bool          // it is the whole batch
+	err   error         // why it was not delivered
+	delay time.Duration // requested by the peer
+}
+
+// asError returns the error with which exporterhelper sends the items again.
+func (u *unsent[B]) asError(s splitter[B]) error {
+	err := u.err
+	if !u.whole {
+		err = s.rest(err, u.batch)
+	}
+	if u.delay > 0 {
+		return exporterhelper.NewThrottleRetry(err, u.delay)
+	}
+	return err
+}
+
+// pushAgain sends a batch until it is delivered or refused for good, and as long as retry_on_failure
+// allows. During a shutdown, it sends the batch again until the time of the shutdown is over. If it
+// returns an error, exporterhelper also makes no further attempt.
+func (x *stefExporter[B]) pushAgain(ctx context.Context, b B) error {
+	pauses := backOff{config: x.config.RetryConfig}
+	began, drainPause := time.Now(), minDrainPause
+	for {
+		attempt, cancel := context.WithTimeout(ctx, x.config.TimeoutConfig.Timeout)
+		rest, err := x.try(attempt, b)
+		cancel()
+		if rest == nil {
+			return err
+		}
+		b = rest.batch
+		failed := time.Now()
+		if !x.isStopping() {
+			pause := max(pauses.next(), rest.delay)
+			if most := x.config.RetryConfig.MaxElapsedTime; most > 0 && time.Since(began)+pause > most {
+				return exporterhelper.NewThrottleRetry(rest.err, pause) // too long for exporterhelper, too
+			}
+			x.noteRetry(ctx, rest.err, pause)
+			if !wait(x.stopped, pause) {
+				continue
+			}
+		}
+		pause := max(drainPause, rest.delay-time.Since(failed))
+		drainPause = min(2*drainPause, maxDrainPause)
+		if time.Now().Add(pause).After(x.until) || wait(x.life.Done(), pause) {
+			x.telemetry.dropped(ctx, dropShutdown, x.signal.Items(b))
+			return rest.err
+		}
+	}
+}
+
+// noteRetry logs what exporterhelper logs before a retry.
+func (x *stefExporter[B]) noteRetry(ctx context.Context, err error, pause time.Duration) {
+	const text = "Exporting failed. Will retry the request after interval."
+	trace.SpanFromContext(ctx).AddEvent(text, trace.WithAttributes(attribute.String("interval", pause.String()), attribute.String("error", err.Error())))
+	x.settings.Logger.Info(text, zap.Error(err), zap.String("interval", pause.String()))
+}
+
+// wait waits for the pause. It returns true as soon as end is closed.
+func wait(end <-chan struct{}, pause time.Duration) bool {
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-end:
+		return true
+	case <-timer.C:
+		return false
+	}
+}
+
+// backOff computes the pauses between the attempts to send a batch, as exporterhelper does.
+type backOff struct {
+	config   configretry.BackOffConfig
+	interval time.Duration // of the last pause; 0 before the first
+}
+
+func (b *backOff) next() time.Duration {
+	c := &b.config
+	switch {
+	case b.interval == 0:
+		b.interval = c.InitialInterval
+	case float64(b.interval)*c.Multiplier >= float64(c.MaxInterval):
+		b.interval = c.MaxInterval
+	default:
+		b.interval = time.Duration(float64(b.interval) * c.Multiplier)
+	}
+	return time.Duration(float64(b.interval) * (1 + c.RandomizationFactor*(2*rand.Float64()-1)))
+}
