@@ -85,6 +85,7 @@ func (x *stefExporter[B]) newBackend(ctx context.Context, host component.Host, c
 		here.health.logger = here.logger
 		here.reachable, here.unreachable = b.markUp, b.markDown
 	}
+	here.health.warnings = &x.siblings.warnings
 	b.health = here.health
 	b.routes = &routes[B]{
 		identities: newIdentities(config.MetadataKeys),
@@ -188,14 +189,16 @@ func (b *backend[B]) markDown(err error) {
 	b.pause = min(2*b.pause, maxProbePause)
 	b.mu.Unlock()
 	if first {
-		b.health.known(plain(err))
+		log := b.health.known(plain(err))
 		line := b.logger.With(zap.String("backend", b.address), zap.Error(plain(err)))
 		text := fmt.Sprintf("Backend %s does not answer.", b.address) // the Collector's sampling drops equal texts
 		b.changed(func(others bool) {
 			if others {
 				text += " Its telemetry is sent to the other backends until it answers again."
 			}
-			line.Warn(text)
+			if log {
+				line.Warn(text)
+			}
 		})
 	}
 }
@@ -212,8 +215,9 @@ func (b *backend[B]) markUp() {
 	b.renew()
 	b.probe.Stop()
 	b.mu.Unlock()
-	b.health.known(nil)
-	b.logger.Info(fmt.Sprintf("Backend %s answers again.", b.address), zap.String("backend", b.address))
+	if b.health.known(nil) {
+		b.logger.Info(fmt.Sprintf("Backend %s answers again.", b.address), zap.String("backend", b.address))
+	}
 	b.changed(nil)
 }
 
@@ -257,6 +261,7 @@ func (b *backend[B]) shutdown(ctx context.Context) error {
 	err := b.endStreams(ctx)
 	b.unhook()
 	b.cancel()
+	b.health.warnings.end(b.health)
 	return errors.Join(err, b.conns.close())
 }
 

@@ -28,6 +28,7 @@ type balancer[B any] struct {
 	host     component.Host
 	lookup   func(ctx context.Context, host string) ([]string, error)
 	lost     throttle // log lines about parts that are dropped
+	warnings *warnings
 
 	stop    context.CancelFunc // stops resolving
 	working sync.WaitGroup
@@ -45,7 +46,7 @@ type balancer[B any] struct {
 var errNothingDelivered = errors.New("no backend answers, or none accepts data: the log has the cause of each")
 
 func (x *stefExporter[B]) startBalancer(ctx context.Context, host component.Host) (*balancer[B], error) {
-	b := &balancer[B]{exporter: x, splitter: x.splitter, host: host, lookup: net.DefaultResolver.LookupHost, lost: throttle{period: logPeriod}}
+	b := &balancer[B]{exporter: x, splitter: x.splitter, host: host, lookup: net.DefaultResolver.LookupHost, lost: throttle{period: logPeriod}, warnings: &x.siblings.warnings}
 	if x.lookup != nil {
 		b.lookup = x.lookup
 	}
@@ -223,7 +224,10 @@ func (b *balancer[B]) changed(tell func(others bool)) {
 		}
 	}
 	before := b.allDown
-	if b.allDown = !up; b.allDown && !before {
+	if up {
+		b.warnings.end(b)
+	}
+	if b.allDown = !up; b.allDown && !before && b.warnings.first("", b) {
 		b.exporter.settings.Logger.Warn("No backend answers. Nothing can be sent at present: telemetry waits until one answers.", zap.Int("backends", len(b.backends)))
 	}
 	status, event := componentstatus.StatusOK, componentstatus.NewEvent(componentstatus.StatusOK)
@@ -380,6 +384,7 @@ func (b *balancer[B]) failed(ctx context.Context, part B, f *failure, result *ou
 
 func (b *balancer[B]) shutdown(ctx context.Context) error {
 	b.stop()
+	b.warnings.end(b)
 	b.changes.Lock()
 	b.closed = true // the resolver changes nothing any more
 	b.changes.Unlock()

@@ -42,7 +42,7 @@ type stefExporter[B any] struct {
 	until    time.Time     // the deadline of the shutdown; set before stopped is closed
 	deadline *time.Timer   // ends life at the deadline of the shutdown; nil until stopping begins
 	unhook   func() bool   // removes the callback from the context of Shutdown
-	drain    *drainTime    // nil before start
+	siblings *siblings     // nil before start
 	began    time.Time     // when stopping began
 }
 
@@ -71,7 +71,7 @@ func (x *stefExporter[B]) start(ctx context.Context, host component.Host) error 
 			zap.Int64("queue_size", x.config.QueueConfig.Get().QueueSize))
 	}
 	x.telemetry.publish(x.config.Protocol)
-	x.drain = joinDrain(x.config)
+	x.siblings = joinSiblings(x.config)
 	var err error
 	if x.config.RoutingKey == "" {
 		x.only, err = x.newBackend(ctx, host, x.config, nil)
@@ -162,8 +162,8 @@ func (x *stefExporter[B]) beginStop(ctx context.Context) {
 	x.stopping.Do(func() {
 		x.began = time.Now()
 		patience := x.config.Stef.ShutdownDrainTimeout
-		if x.drain != nil {
-			patience = x.drain.share()
+		if x.siblings != nil {
+			patience = x.siblings.share()
 		}
 		if at, ok := ctx.Deadline(); ok {
 			patience = min(patience, time.Until(at))
@@ -208,10 +208,10 @@ func (x *stefExporter[B]) backends() []*backend[B] {
 // shutdown is called after the last push of exporterhelper.
 func (x *stefExporter[B]) shutdown(ctx context.Context) error {
 	x.beginStop(ctx)
-	if x.drain != nil {
+	if x.siblings != nil {
 		defer func() {
-			x.drain.leave(time.Since(x.began))
-			x.drain = nil
+			x.siblings.leave(time.Since(x.began))
+			x.siblings = nil
 		}()
 	}
 	defer x.telemetry.shutdown()

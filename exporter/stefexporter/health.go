@@ -36,6 +36,8 @@ type health struct {
 	logger *zap.Logger
 	signal string
 
+	warnings *warnings // of all signals; nil in tests
+
 	mu          sync.Mutex
 	failures    int       // consecutive failed attempts to open a stream or to send a request
 	returned    time.Time // when a stream first handed back a batch since the last acknowledgement
@@ -103,6 +105,7 @@ func (h *health) good(why, endpoint string) {
 	if !h.change(componentstatus.StatusOK) {
 		return
 	}
+	h.warnings.end(h)
 	if !h.quiet {
 		h.logger.Info(fmt.Sprintf("%s: %s to %s.", why, h.signal, endpoint))
 	}
@@ -165,6 +168,7 @@ func (h *health) bad(err error, undelivered bool) {
 		componentstatus.ReportStatus(h.host, componentstatus.NewRecoverableErrorEvent(err))
 	}
 	// A peer may accept and refuse batches in turn: do not log every change.
+	quiet := h.quiet
 	if h.quiet = changed && undelivered && lately; h.quiet {
 		return
 	}
@@ -176,6 +180,12 @@ func (h *health) bad(err error, undelivered bool) {
 		h.said = nil
 	}
 	h.cause, h.said, h.warned = cause, append(h.said, cause), time.Now()
+	if !h.silent {
+		h.warnings.end(h)
+	} else if !undelivered && !h.warnings.first(endpoint, h) { // another signal logged it
+		h.quiet = changed || quiet
+		return
+	}
 	h.logger.Warn(fmt.Sprintf("No %s can be %s to %s at present.", h.signal, what, endpoint), zap.Error(err))
 }
 
@@ -214,20 +224,26 @@ func vague(cause string) bool {
 	return cause == stefgrpc.KindUnavailable.String()+" "+codeName(codes.Unavailable)
 }
 
-// known sets the status for a failure that the caller logs. A nil err ends the failure.
-func (h *health) known(err error) {
+// known sets the status for a failure that the caller logs. A nil err ends the failure. It reports
+// whether to log the failure or its end.
+func (h *health) known(err error) (log bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	status, event := componentstatus.StatusOK, componentstatus.NewEvent(componentstatus.StatusOK)
+	log = !h.quiet
 	h.failures, h.returned, h.undelivered, h.silent, h.quiet = 0, time.Time{}, false, false, false
-	if err != nil {
-		h.failures, h.cause, h.warned = failuresUntilBad, causeOf(err), time.Now()
+	if err == nil {
+		h.warnings.end(h)
+	} else {
+		log = answerOf(err) != nil || h.warnings.first(h.config.ClientConfig.Endpoint, h)
+		h.failures, h.cause, h.warned, h.quiet = failuresUntilBad, causeOf(err), time.Now(), !log
 		h.said = []string{h.cause}
 		status, event = componentstatus.StatusRecoverableError, componentstatus.NewRecoverableErrorEvent(err)
 	}
 	if h.change(status) {
 		componentstatus.ReportStatus(h.host, event)
 	}
+	return log
 }
 
 // stalled is called when the time firstWord has passed since a route was created, unless the peer

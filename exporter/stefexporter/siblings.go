@@ -8,11 +8,12 @@ import (
 	"time"
 )
 
-// drainTime is the time that the signals of one configuration may use for their
-// shutdown. The Collector shuts signals down one after another, so they share the time.
-type drainTime struct {
-	config *Config
-	total  time.Duration
+// siblings has what the signals of one configuration share: the time for their shutdown, because
+// the Collector shuts signals down one after another, and the warnings about their peers.
+type siblings struct {
+	config   *Config
+	total    time.Duration // for the shutdown
+	warnings warnings
 
 	mu   sync.Mutex
 	used time.Duration
@@ -23,19 +24,19 @@ type drainTime struct {
 // reservedShare is reserved. So a signal whose peer does not answer cannot use up the time.
 const reservedShare = 10
 
-var drainTimes = struct {
+var families = struct {
 	sync.Mutex
-	of map[*Config]*drainTime
-}{of: map[*Config]*drainTime{}}
+	of map[*Config]*siblings
+}{of: map[*Config]*siblings{}}
 
-// joinDrain adds a signal to the signals that share the time of a configuration.
-func joinDrain(c *Config) *drainTime {
-	drainTimes.Lock()
-	defer drainTimes.Unlock()
-	d := drainTimes.of[c]
+// joinSiblings adds a signal to the signals of a configuration.
+func joinSiblings(c *Config) *siblings {
+	families.Lock()
+	defer families.Unlock()
+	d := families.of[c]
 	if d == nil {
-		d = &drainTime{config: c, total: c.Stef.ShutdownDrainTimeout}
-		drainTimes.of[c] = d
+		d = &siblings{config: c, total: c.Stef.ShutdownDrainTimeout}
+		families.of[c] = d
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -44,7 +45,7 @@ func joinDrain(c *Config) *drainTime {
 }
 
 // share returns the maximum time for a shutdown that begins now.
-func (d *drainTime) share() time.Duration {
+func (d *siblings) share() time.Duration {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	part := d.total / reservedShare
@@ -52,13 +53,13 @@ func (d *drainTime) share() time.Duration {
 }
 
 // leave removes a signal whose shutdown took the given time.
-func (d *drainTime) leave(took time.Duration) {
-	drainTimes.Lock()
-	defer drainTimes.Unlock()
+func (d *siblings) leave(took time.Duration) {
+	families.Lock()
+	defer families.Unlock()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.used += took
 	if d.refs--; d.refs == 0 {
-		delete(drainTimes.of, d.config)
+		delete(families.of, d.config)
 	}
 }

@@ -1,0 +1,135 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefexporter
+
+import (
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/component/componentstatus"
+	"go.opentelemetry.io/collector/component/componenttest"
+	"go.opentelemetry.io/collector/exporter/exportertest"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"go.uber.org/zap/zaptest/observer"
+	"google.golang.org/grpc"
+
+	"github.com/otelstef/stef/exporter/stefexporter/internal/metadata"
+	"github.com/otelstef/stef/internal/freeport"
+	"github.com/otelstef/stef/stef-go/otelstef"
+	"github.com/otelstef/stef/stef-go/schema"
+	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
+)
+
+// openStreams counts the streams that are open. It never acknowledges anything.
+type openStreams struct{ open atomic.Int64 }
+
+// ServeSTEF receives a stream.
+func (o *openStreams) ServeSTEF(s *stefgrpc.ServerStream) error {
+	o.open.Add(1)
+	defer o.open.Add(-1)
+	<-s.Context().Done()
+	return nil
+}
+
+// serve starts a server of all signals, which stop ends.
+func (o *openStreams) serve(t *testing.T, addr string) (stop func()) {
+	t.Helper()
+	server := grpc.NewServer()
+	stef, err := stefgrpc.NewServer()
+	require.NoError(t, err)
+	for _, root := range []*schema.Struct{otelstef.SpansRoot(), otelstef.MetricsRoot(), otelstef.LogsRoot()} {
+		require.NoError(t, stef.Handle(root, o))
+	}
+	stef.Register(server)
+	listener := listenTCP(t, addr)
+	go func() { _ = server.Serve(listener) }()
+	t.Cleanup(server.Stop)
+	return server.Stop
+}
+
+// TestRestartIsOneLine restarts the peer of three signals. The log has one warning for all signals,
+// and one line when the peer is back. Each signal has its own status.
+func TestRestartIsOneLine(t *testing.T) {
+	t.Parallel()
+	f := func(routing RoutingKey, want []string) {
+		t.Helper()
+		addr := freeport.Address(t)
+		o := &openStreams{}
+		stop := o.serve(t, addr)
+		c := testConfig(addr)
+		if c.RoutingKey = routing; routing != "" {
+			c.ClientConfig.Endpoint, c.Endpoints = "", []string{addr}
+		}
+		core, logs := observer.New(zap.InfoLevel)
+		var all []component.Component
+		var hosts []*statusHost
+		add := func(x component.Component, err error) {
+			require.NoError(t, err)
+			all, hosts = append(all, x), append(hosts, &statusHost{Host: componenttest.NewNopHost()})
+			require.NoError(t, x.Start(t.Context(), hosts[len(hosts)-1]))
+		}
+		settings := exportertest.NewNopSettings(metadata.Type)
+		settings.Logger = zap.New(core)
+		traces, err := NewFactory().CreateTraces(t.Context(), settings, c)
+		add(traces, err)
+		metrics, err := NewFactory().CreateMetrics(t.Context(), settings, c)
+		add(metrics, err)
+		records, err := NewFactory().CreateLogs(t.Context(), settings, c)
+		add(records, err)
+		require.Eventually(t, func() bool { return o.open.Load() == 3 }, time.Minute, time.Millisecond)
+		time.Sleep(100 * time.Millisecond)
+		logs.TakeAll()
+
+		stop()
+		for _, host := range hosts {
+			require.Eventually(t, func() bool { return host.last().Status() == componentstatus.StatusRecoverableError }, time.Minute, time.Millisecond)
+		}
+		o.serve(t, addr)
+		for _, host := range hosts {
+			require.Eventually(t, func() bool { return host.last().Status() == componentstatus.StatusOK }, time.Minute, time.Millisecond)
+		}
+		time.Sleep(100 * time.Millisecond)
+		var lines []string
+		for _, e := range logs.FilterLevelExact(zapcore.WarnLevel).All() {
+			lines = append(lines, e.Message)
+		}
+		for _, e := range logs.FilterLevelExact(zapcore.InfoLevel).All() {
+			lines = append(lines, e.Message)
+		}
+		require.Len(t, lines, len(want), "%q", lines)
+		for i := range want {
+			require.Regexp(t, "^"+want[i], lines[i])
+		}
+		for _, x := range all {
+			require.NoError(t, x.Shutdown(t.Context()))
+		}
+	}
+	f("", []string{"No (traces|metrics|logs) can be sent to ", "A STEF stream is open: (traces|metrics|logs) to "})
+	f(RoutingTraceID, []string{"No backend answers", `Backend .* does not answer\.`, "Backend .* answers again"})
+}
+
+func TestWarnings(t *testing.T) {
+	w := &warnings{}
+	require.True(t, w.first("a", 1))
+	require.True(t, w.first("a", 1))
+	require.False(t, w.first("a", 2))
+	require.True(t, w.first("b", 2))
+	w.end(1)
+	require.False(t, w.first("a", 2), "a moment ago")
+	require.True(t, w.first("a", 1), "the next outage")
+	w.end(1)
+	w.about["a"] = warning{by: 1, ended: time.Now().Add(-logPeriod)}
+	require.True(t, w.first("a", 2))
+	require.False(t, w.first("a", 1))
+	w.end(2)
+	for key := range w.about {
+		w.about[key] = warning{by: 2, ended: time.Now().Add(-logPeriod)}
+	}
+	require.True(t, w.first("c", 1))
+	require.Len(t, w.about, 1)
+}
