@@ -49,7 +49,7 @@ type health struct {
 	warned      time.Time // time of the last warning
 	quiet       bool      // the problem began without a warning, so its end is not logged either
 
-	acceptedAt time.Time // when the peer last accepted a request
+	acceptedAt time.Time // when the peer last accepted a request or acknowledged a batch
 
 	worked map[string]bool // endpoints to which a stream was open, or that accepted a request
 }
@@ -73,7 +73,6 @@ func (h *health) opened() {
 func (h *health) accepted() {
 	h.mu.Lock()
 	h.worked[h.config.otlpEndpoint()] = true
-	h.acceptedAt = time.Now()
 	h.mu.Unlock()
 	h.recovered("OTLP requests are accepted", h.config.otlpEndpoint())
 }
@@ -95,6 +94,7 @@ func (h *health) explain(err error) error {
 func (h *health) recovered(why, endpoint string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.acceptedAt = time.Now()
 	h.failures, h.returned, h.undelivered = 0, time.Time{}, false
 	h.good(why, endpoint)
 }
@@ -123,14 +123,30 @@ func (h *health) failing(err error) {
 	}
 }
 
-// requestFailed records a failed OTLP request. The failure says nothing about other requests if the peer
-// accepted a request less than firstWord ago: for example, half of the servers behind one name may be
-// overloaded. Otherwise the status would change with almost every request.
+// works reports whether a failure says nothing about other batches, because the peer accepted data less
+// than firstWord ago: for example, half of the servers behind one name may be overloaded. Otherwise
+// the status would change with almost every batch. The caller must hold the lock.
+func (h *health) works(code codes.Code) bool {
+	return !h.acceptedAt.IsZero() && time.Since(h.acceptedAt) < firstWord && !refusesCredentials(code)
+}
+
+// requestFailed records a failed OTLP request.
 func (h *health) requestFailed(err error, code codes.Code) {
 	h.mu.Lock()
-	works := !h.acceptedAt.IsZero() && time.Since(h.acceptedAt) < firstWord
+	works := h.works(code)
 	h.mu.Unlock()
-	if !works || refusesCredentials(code) {
+	if !works {
+		h.failing(err)
+	}
+}
+
+// streamFailed records that a stream was lost or could not be opened. If the peer does not answer, all
+// streams fail, even if it accepted data a moment ago.
+func (h *health) streamFailed(err error) {
+	h.mu.Lock()
+	works := h.works(stefgrpc.FromStatus(err).Code) && answerOf(err) != nil
+	h.mu.Unlock()
+	if !works {
 		h.failing(err)
 	}
 }
@@ -144,7 +160,7 @@ func (h *health) handedBack(opened time.Time, err error) {
 	switch {
 	case h.returned.IsZero():
 		h.returned = time.Now()
-	case opened.After(h.returned):
+	case opened.After(h.returned) && !h.works(stefgrpc.FromStatus(err).Code):
 		h.bad(err, true)
 	}
 }

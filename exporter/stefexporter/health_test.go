@@ -27,6 +27,8 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/otelstef/stef/exporter/stefexporter/internal/metadata"
+	"github.com/otelstef/stef/stef-go/otelstef"
+	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
 )
 
 // TestWarnsOnChange checks that a new cause of failures is logged as a warning, and that
@@ -235,4 +237,39 @@ func TestHalfOverloaded(t *testing.T) {
 	require.Equal(t, 1, fail(codes.ResourceExhausted))
 	h.accepted()
 	require.Equal(t, 2, fail(codes.Unauthenticated))
+}
+
+// TestHalfThrottled does the same with streams: a peer ends the stream of two of three batches, as if
+// two of three servers behind one name were overloaded.
+func TestHalfThrottled(t *testing.T) {
+	t.Parallel()
+	for _, code := range []codes.Code{codes.ResourceExhausted, codes.Unavailable} {
+		var batches atomic.Int64
+		p := &peer{}
+		p.onStream = func(s *stefgrpc.ServerStream) error {
+			r, err := otelstef.NewSpansReader(s, s.ReaderOptions()...)
+			if err != nil {
+				return err
+			}
+			for r.Next() {
+				if batches.Add(1)%3 != 1 {
+					return withRetryInfo(code, time.Millisecond)
+				}
+				s.AckUpTo(r.Stats().Records)
+			}
+			return r.Err()
+		}
+		listen(t, p, "", true, false)
+		core, logs := observer.New(zap.WarnLevel)
+		host := &statusHost{Host: componenttest.NewNopHost()}
+		x := startOn(t, testConfig(p.addr), host, zap.New(core))
+		for range 30 {
+			_ = x.ConsumeTraces(t.Context(), spans("a"))
+		}
+		require.Equal(t, int64(30), batches.Load())
+		require.Zero(t, logs.FilterMessageSnippet("can be delivered").Len()+logs.FilterMessageSnippet("can be sent").Len(), "%v", logs.All())
+		require.Equal(t, componentstatus.StatusOK, host.last().Status())
+		require.Len(t, host.events, 1)
+		require.NoError(t, x.Shutdown(t.Context()))
+	}
 }

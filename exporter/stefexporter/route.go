@@ -260,7 +260,7 @@ func (x *route[B]) report(err *stefgrpc.Error, retryIn time.Duration) {
 	if retryIn == 0 {
 		x.health.refused(err)
 	} else {
-		x.health.failing(err)
+		x.health.streamFailed(err)
 	}
 }
 
@@ -282,7 +282,7 @@ func (x *route[B]) lost(err error) {
 		return // the next attempt to open a stream tells whether the backend is down
 	}
 	if !x.ended && x.stef.session.Stats().Live == 0 && !x.hasOthers(x) {
-		x.health.failing(err)
+		x.health.streamFailed(err)
 	}
 }
 

@@ -91,7 +91,10 @@ func TestOneStreamLost(t *testing.T) {
 	h.recovered("Batches are acknowledged", "gw:4320")
 	h.handedBack(first, lost)
 	require.Zero(t, count(), "an acknowledgement came in between")
+	again()
+	require.Zero(t, count(), "the peer accepted data a moment ago")
 
+	h.acceptedAt = time.Now().Add(-firstWord)
 	again()
 	again()
 	require.Equal(t, 1, count())
@@ -99,9 +102,13 @@ func TestOneStreamLost(t *testing.T) {
 	require.Equal(t, componentstatus.StatusRecoverableError, h.status)
 	require.Zero(t, count(), "a stream was open before, too")
 
-	// Some batches are accepted, others are not.
-	for range 10 {
+	// Few batches are accepted.
+	accepted := func() {
 		h.recovered("Batches are acknowledged", "gw:4320")
+		h.acceptedAt = time.Now().Add(-firstWord)
+	}
+	for range 10 {
+		accepted()
 		h.handedBack(first, lost)
 		again()
 		require.Equal(t, componentstatus.StatusRecoverableError, h.status)
@@ -111,9 +118,9 @@ func TestOneStreamLost(t *testing.T) {
 	again()
 	again()
 	require.Equal(t, 1, count(), "it lasts")
-	h.recovered("Batches are acknowledged", "gw:4320")
+	accepted()
 	h.handedBack(first, lost)
 	again()
-	h.recovered("Batches are acknowledged", "gw:4320")
+	accepted()
 	require.Equal(t, 1, count())
 }
