@@ -105,7 +105,7 @@ func (x *stefExporter[B]) push(ctx context.Context, b B) error {
 	if rest == nil {
 		return err
 	}
-	return rest.asError(x.splitter)
+	return rest.asError(x.config, x.splitter)
 }
 
 // try sends a batch once. If it returns nil, nothing of the batch may be sent again, and err says

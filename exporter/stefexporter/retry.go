@@ -5,6 +5,7 @@ package stefexporter
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"time"
 
@@ -42,8 +43,11 @@ type unsent[B any] struct {
 }
 
 // asError returns the error with which exporterhelper sends the items again.
-func (u *unsent[B]) asError(s splitter[B]) error {
+func (u *unsent[B]) asError(c *Config, s splitter[B]) error {
 	err := u.err
+	if most := c.RetryConfig.MaxElapsedTime; c.RetryConfig.Enabled && most > 0 && u.delay > most {
+		err = c.tooLate(err, u.delay)
+	}
 	if !u.whole {
 		err = s.rest(err, u.batch)
 	}
@@ -71,7 +75,7 @@ func (x *stefExporter[B]) pushAgain(ctx context.Context, b B) error {
 		if !x.isStopping() {
 			pause := max(pauses.next(), rest.delay)
 			if most := x.config.RetryConfig.MaxElapsedTime; most > 0 && time.Since(began)+pause > most {
-				return exporterhelper.NewThrottleRetry(rest.err, pause) // too long for exporterhelper, too
+				return exporterhelper.NewThrottleRetry(x.config.tooLate(rest.err, pause), pause) // too late for exporterhelper, too
 			}
 			x.noteRetry(ctx, rest.err, pause)
 			if !wait(x.stopped, pause) {
@@ -85,6 +89,12 @@ func (x *stefExporter[B]) pushAgain(ctx context.Context, b B) error {
 			return rest.err
 		}
 	}
+}
+
+// tooLate explains why exporterhelper drops a batch that might be sent again: its own text is only "no
+// more retries left".
+func (c *Config) tooLate(err error, pause time.Duration) error {
+	return fmt.Errorf("%w (the next attempt would be after %s, and retry_on_failure::max_elapsed_time is %s)", err, pause, c.RetryConfig.MaxElapsedTime)
 }
 
 // noteRetry logs what exporterhelper logs before a retry.

@@ -118,10 +118,12 @@ func TestShutdownHeedsRetryInfo(t *testing.T) {
 	f(time.Hour, map[string]int64{dropShutdown: 1})
 }
 
-// TestRetriesInMemory checks that batches of a queue in memory are sent again as retry_on_failure
-// says, and given up like those of exporterhelper.
-func TestRetriesInMemory(t *testing.T) {
+// TestRetriesEnd checks that batches of a queue in memory are sent again as retry_on_failure says, and
+// given up like those of exporterhelper. If the peer names a delay that is longer than
+// max_elapsed_time, a batch is given up at once, and the log says why.
+func TestRetriesEnd(t *testing.T) {
 	t.Parallel()
+	stored := false
 	f := func(answer error, most time.Duration, retries int, why string) {
 		t.Helper()
 		core, logs := observer.New(zap.InfoLevel)
@@ -132,7 +134,11 @@ func TestRetriesInMemory(t *testing.T) {
 		c.RetryConfig.InitialInterval, c.RetryConfig.MaxInterval = 10*time.Millisecond, 40*time.Millisecond
 		c.RetryConfig.Multiplier, c.RetryConfig.RandomizationFactor = 2, 0
 		c.RetryConfig.MaxElapsedTime = most
-		x := startOn(t, c, componenttest.NewNopHost(), zap.New(core))
+		if stored {
+			c.QueueConfig.Get().StorageID = &storeID
+		}
+		host := storeHost{componenttest.NewNopHost(), &store{data: map[string][]byte{}}}
+		x := startOn(t, c, host, zap.New(core))
 		require.NoError(t, x.send("a"))
 		lost := func() []observer.LoggedEntry { return logs.FilterMessage("Exporting failed. Dropping data.").All() }
 		require.Eventually(t, func() bool { return len(lost()) == 1 }, time.Minute, time.Millisecond)
@@ -149,7 +155,11 @@ func TestRetriesInMemory(t *testing.T) {
 	}
 	f(status.Error(codes.Unavailable, "busy"), time.Second, -1, "no more retries left")
 	f(status.Error(codes.Unavailable, "busy"), 5*time.Millisecond, 0, "no more retries left")
-	f(withRetryInfo(codes.Unavailable, time.Minute), 30*time.Second, 0, "no more retries left: Throttle (1m0s)")
+	const late = "(the next attempt would be after 1m0s, and retry_on_failure::max_elapsed_time is 30s)"
+	f(withRetryInfo(codes.Unavailable, time.Minute), 30*time.Second, 0, late)
+	stored = true
+	f(withRetryInfo(codes.Unavailable, time.Minute), 30*time.Second, 0, late)
+	f(status.Error(codes.Unavailable, "busy"), 5*time.Millisecond, 0, "no more retries left")
 }
 
 // TestRetriesOfParts: with routing_key, only the part that was not delivered is sent again, also

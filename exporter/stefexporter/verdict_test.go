@@ -107,10 +107,10 @@ func TestJudgeStream(t *testing.T) {
 func TestFailureAsError(t *testing.T) {
 	plain := errors.New("plain")
 	require.True(t, consumererror.IsPermanent((&failure{err: plain}).permanent(createDefaultConfig().(*Config))))
-	retry := (&unsent[ptrace.Traces]{whole: true, err: plain}).asError(tracesSplitter(""))
+	retry := (&unsent[ptrace.Traces]{whole: true, err: plain}).asError(testConfig(""), tracesSplitter(""))
 	require.False(t, consumererror.IsPermanent(retry))
 	require.Equal(t, plain, retry)
-	throttle := (&unsent[ptrace.Traces]{batch: spans("a"), err: plain, delay: time.Minute}).asError(tracesSplitter(""))
+	throttle := (&unsent[ptrace.Traces]{batch: spans("a"), err: plain, delay: time.Minute}).asError(testConfig(""), tracesSplitter(""))
 	require.ErrorContains(t, throttle, "Throttle (1m0s)")
 	require.ErrorIs(t, throttle, plain)
 	var rest consumererror.Traces
