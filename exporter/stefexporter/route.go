@@ -45,9 +45,10 @@ type route[B any] struct {
 	stef      *stefSender[B] // nil with protocol otlp
 	otlp      *otlpSender[B] // nil with protocol stef
 	who       identity
-	usingOTLP atomic.Bool // batches are sent by OTLP
-	accepted  atomic.Bool // the last attempt to open a stream succeeded
-	failed    atomic.Bool // an attempt to open a stream failed
+	usingOTLP atomic.Bool  // batches are sent by OTLP
+	accepted  atomic.Bool  // the last attempt to open a stream succeeded
+	failed    atomic.Bool  // an attempt to open a stream failed
+	opening   atomic.Int64 // attempts to open a stream whose result is not known yet
 	resort    throttle
 	served    atomic.Pointer[time.Time] // when the peer accepted the last OTLP request; nil if it failed
 	active    atomic.Int64              // when the peer last accepted a stream or acknowledged a batch, in ns since processStart; 0: never
@@ -112,7 +113,7 @@ func (s *site[B]) open(who identity) (*route[B], error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	var err error
-	x.stef, err = newSTEFSender(s, who, streamWatcher{opened: x.opened, openFailed: x.openFailed, lost: x.lost, delivered: x.noteActive, handedBack: x.handedBack, next: x.next, outdated: x.outdated})
+	x.stef, err = newSTEFSender(s, who, streamWatcher{opening: func() { x.opening.Add(1) }, opened: x.opened, openFailed: x.openFailed, lost: x.lost, delivered: x.noteActive, handedBack: x.handedBack, next: x.next, outdated: x.outdated})
 	if err != nil {
 		return nil, err
 	}
@@ -169,6 +170,8 @@ func (x *route[B]) trySTEFNow(ctx context.Context) (works, refused bool) {
 	if !x.usingOTLP.Load() {
 		return true, false // a stream was opened in the meantime, so no attempt may follow
 	}
+	// A running attempt may end with the answer of a peer that has been replaced.
+	running := x.opening.Load() > 0
 	_, ok := x.resort.pass()
 	if ok {
 		x.stef.session.Probe()
@@ -179,7 +182,7 @@ func (x *route[B]) trySTEFNow(ctx context.Context) (works, refused bool) {
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	valid := x.tried.After(began)
+	valid := x.tried.After(began) && !running
 	if !ok { // the attempt for another batch applies to this batch, too
 		valid = time.Since(x.tried) < lastResortPause && x.tried.After(x.connected)
 	}
@@ -187,6 +190,7 @@ func (x *route[B]) trySTEFNow(ctx context.Context) (works, refused bool) {
 }
 
 func (x *route[B]) opened(slot int) {
+	x.opening.Add(-1)
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for slot >= len(x.since) {
@@ -214,6 +218,7 @@ func (x *route[B]) opened(slot int) {
 // openFailed handles a failed attempt to open a stream. If retryIn is 0, the
 // session retries only when Probe is called.
 func (x *route[B]) openFailed(err *stefgrpc.Error, retryIn time.Duration) {
+	x.opening.Add(-1)
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.wakeWaiters()

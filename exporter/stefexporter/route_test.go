@@ -12,6 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/component/componentstatus"
 	"go.opentelemetry.io/collector/consumer/consumererror"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -266,6 +268,49 @@ func TestLastResortIsUnsure(t *testing.T) {
 	r.resort = throttle{period: lastResortPause}
 	require.False(t, try(), "the attempt fails without an answer")
 	require.False(t, try())
+}
+
+// TestLastResortIsOld: an attempt to open a stream waits for the answer of an old peer, while a new peer,
+// which has only STEF, refuses an OTLP request. The answer of the old peer says nothing about the new
+// one, so the batch is not dropped.
+func TestLastResortIsOld(t *testing.T) {
+	t.Parallel()
+	var replaced atomic.Bool
+	held, release, refused := make(chan struct{}, 1), make(chan struct{}), make(chan struct{}, 100)
+	hold := atomic.Bool{}
+	p := &peer{onRequest: func(context.Context, ptrace.Traces) (r ptraceotlp.ExportResponse, err error) {
+		if replaced.Load() {
+			refused <- struct{}{}
+			err = status.Error(codes.Unimplemented, "unknown service opentelemetry.proto.collector.trace.v1.TraceService")
+		}
+		return r, err
+	}}
+	listen(t, p, "", true, true, grpc.StreamInterceptor(func(srv any, s grpc.ServerStream, _ *grpc.StreamServerInfo, next grpc.StreamHandler) error {
+		if replaced.Load() {
+			return next(srv, s)
+		}
+		if hold.Load() {
+			held <- struct{}{}
+			<-release
+		}
+		return status.Error(codes.Unimplemented, "unknown service stef")
+	}))
+	x := startSignal(t, testConfig(p.addr), signal.Traces)
+	require.NoError(t, x.push(t.Context(), spans("a")))
+	require.True(t, onlyRoute(t, x).usingOTLP.Load())
+	hold.Store(true)
+	<-held
+	replaced.Store(true)
+	time.AfterFunc(100*time.Millisecond, func() {
+		<-refused
+		time.Sleep(50 * time.Millisecond) // until the batch waits for the attempt
+		close(release)
+	})
+	err := x.push(t.Context(), spans("b"))
+	require.False(t, consumererror.IsPermanent(err), "%v", err)
+	require.Eventually(t, func() bool { return x.push(t.Context(), spans("c")) == nil }, time.Minute, 10*time.Millisecond)
+	bySTEF, _ := p.got()
+	require.NotZero(t, bySTEF)
 }
 
 func TestNeither(t *testing.T) {

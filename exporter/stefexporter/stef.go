@@ -28,6 +28,7 @@ type stefSender[B any] struct {
 }
 
 type streamWatcher struct {
+	opening    func() // an attempt to open a stream begins; opened or openFailed ends it
 	opened     func(slot int)
 	openFailed func(err *stefgrpc.Error, retryIn time.Duration)
 	lost       func(err error)
@@ -54,7 +55,7 @@ func newSTEFSender[B any](s *site[B], who identity, watch streamWatcher) (*stefS
 	if s.config.Stef.Checksums {
 		x.writer = append(x.writer, stef.WithChecksums())
 	}
-	open, err := s.opener(who)
+	open, err := s.opener(who, watch.opening)
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +97,7 @@ func orOff(d time.Duration) time.Duration {
 
 // opener returns the function that opens streams. It alternates between the
 // connections.
-func (s *site[B]) opener(who identity) (func(context.Context) (*stefgrpc.Stream, error), error) {
+func (s *site[B]) opener(who identity, opening func()) (func(context.Context) (*stefgrpc.Stream, error), error) {
 	c := s.config
 	clients := make([]*stefgrpc.Client, len(s.conns.stef))
 	for i, conn := range s.conns.stef {
@@ -111,6 +112,7 @@ func (s *site[B]) opener(who identity) (func(context.Context) (*stefgrpc.Stream,
 	}
 	var turn atomic.Uint32
 	return func(ctx context.Context) (*stefgrpc.Stream, error) {
+		opening()
 		n := turn.Add(1) - 1
 		return clients[int(n)%len(clients)].Open(who.context(ctx), s.signal.RootIn(c.Stef.Schema))
 	}, nil

@@ -100,7 +100,7 @@ func startOn(t *testing.T, c *Config, host component.Host, logger *zap.Logger) *
 // storage that are being sent at the shutdown.
 func TestShutdownKeepsStorage(t *testing.T) {
 	const items, sending = 20, 4
-	f := func(retries bool, lost map[string]int64) {
+	f := func(protocol Protocol, retries bool, lost map[string]int64) {
 		t.Helper()
 		arrived := make(chan struct{}, items)
 		silent := listen(t, &peer{onRequest: func(ctx context.Context, _ ptrace.Traces) (ptraceotlp.ExportResponse, error) {
@@ -110,7 +110,8 @@ func TestShutdownKeepsStorage(t *testing.T) {
 		}}, "", false, true)
 		host := storeHost{componenttest.NewNopHost(), &store{data: map[string][]byte{}}}
 		config := func(p *peer) *Config {
-			c := queued(otlpConfig(p.addr))
+			c := queued(testConfig(p.addr))
+			c.Protocol = protocol
 			c.QueueConfig.Get().StorageID = &storeID
 			c.QueueConfig.Get().NumConsumers = sending
 			c.RetryConfig.Enabled = retries
@@ -135,8 +136,10 @@ func TestShutdownKeepsStorage(t *testing.T) {
 		}, time.Minute, time.Millisecond)
 		require.NoError(t, x.Shutdown(context.Background()))
 	}
-	f(true, map[string]int64{})
-	f(false, map[string]int64{dropShutdown: sending})
+	for _, protocol := range []Protocol{ProtocolOTLP, ProtocolAuto} {
+		f(protocol, true, map[string]int64{})
+		f(protocol, false, map[string]int64{dropShutdown: sending})
+	}
 }
 
 // TestRetriesGivenUp checks that the queue deletes a batch from its storage after the last retry,
