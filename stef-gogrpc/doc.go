@@ -83,12 +83,14 @@
 // of the caller's grpc.ClientConn and grpc.Server. Check tokens in a grpc.StreamInterceptor:
 // clients then learn that the server refuses them before a stream opens. A server for the
 // exporters of Collectors needs a grpc.KeepaliveEnforcementPolicy with a MinTime of at most
-// 30 s: by default, gRPC closes the connection of an idle stream after three keepalives of an
-// exporter. STEF has its own compression (stef.WithCompression). A Server refuses streams whose
-// messages gRPC compresses, because gRPC decompresses a message before any limit can count it. For
-// trusted clients, WithCompressedMessages allows such streams. A gRPC server for unknown clients
-// should have a ReceiveLimit, which bounds the memory of messages that clients begin and do not
-// finish.
+// 30 s: by default, gRPC closes the connection of an idle stream after three of their
+// keepalives. STEF has its own compression
+// (stef.WithCompression). A Server refuses streams whose messages gRPC compresses,
+// because gRPC decompresses a message before any limit can count it. For trusted clients,
+// WithCompressedMessages allows such streams. A gRPC server for unknown clients should
+// have a ReceiveLimit, which bounds the memory of messages that clients begin and do not
+// finish, and grpc.MaxHeaderListSize: gRPC keeps the headers of each stream, by default up to
+// 16 MiB.
 //
 // # The compact form
 //

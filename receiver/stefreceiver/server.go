@@ -58,6 +58,11 @@ const (
 	connectionWindow = 4 << 20
 )
 
+// maxHeaders is the maximum size of the headers of a stream or request, as HTTP/2 counts it: 32 bytes
+// more for each header. gRPC keeps the headers as long as the stream or request, and its default of
+// 16 MiB would let clients fill the memory with them, before their credentials are checked.
+const maxHeaders = 16 << 10
+
 func (s *shared) listen(ctx context.Context, host component.Host) error {
 	srv := &s.server
 	transport, err := s.newTransport()
@@ -72,6 +77,7 @@ func (s *shared) listen(ctx context.Context, host component.Host) error {
 		configgrpc.WithGrpcServerOption(grpc.Creds(s.receiving.WithoutDecompression().Credentials(creds))),
 		configgrpc.WithGrpcServerOption(grpc.InitialWindowSize(streamWindow)),
 		configgrpc.WithGrpcServerOption(grpc.InitialConnWindowSize(connectionWindow)),
+		configgrpc.WithGrpcServerOption(grpc.MaxHeaderListSize(maxHeaders)),
 		configgrpc.WithGrpcServerOption(grpc.ForceServerCodecV2(newCodec())),
 		// This interceptor runs before all chained interceptors, and so before authentication.
 		configgrpc.WithGrpcServerOption(grpc.StreamInterceptor(s.explainRefused)),
