@@ -18,7 +18,10 @@ import (
 // ReceiveLimit bounds the bytes of incomplete messages that a gRPC server holds over all
 // connections. gRPC collects a whole message before it passes the message to a handler, so no
 // limit of a handler counts these bytes. A client that begins large messages and does not finish
-// them can make the server hold the maximum size of a message for each stream.
+// them can make the server hold the maximum size of a message for each stream. The same is true
+// for a client that completes the message of a unary call and does not end the call: gRPC calls
+// the handler only at the end. So the first message of a call also counts when it is complete,
+// until the client ends its side or the server begins its answer.
 //
 // If the bytes exceed the bound, the connection that holds the largest part of them is closed.
 // A ReceiveLimit reads the headers of the received HTTP/2 frames (RFC 9113, section 4.1) and
@@ -77,7 +80,8 @@ func (l *ReceiveLimit) Credentials(base credentials.TransportCredentials) creden
 	return limitedCredentials{base, l}
 }
 
-// Bytes returns the bytes of incomplete messages.
+// Bytes returns the bytes that count: those of incomplete messages, and those of the first messages
+// of calls whose client has not ended them.
 func (l *ReceiveLimit) Bytes() int64 { return l.held.Load() }
 
 type limitedCredentials struct {
@@ -167,6 +171,8 @@ func (c *limitedConn) Write(p []byte) (int, error) {
 		switch {
 		case f.kind == frameReset || f.kind == frameHeaders && f.flags&flagEndStream != 0:
 			c.drop(f.stream)
+		case f.kind == frameHeaders:
+			c.answer(f.stream)
 		case f.kind == frameGoAway && c.goAway.receive(f, payload):
 			for stream := range c.messages {
 				if stream > c.goAway.last {
@@ -269,8 +275,17 @@ func (c *limitedConn) received(b []byte) (grown, open bool) {
 // drop forgets a stream that has ended.
 func (c *limitedConn) drop(stream uint32) {
 	if m := c.messages[stream]; m != nil {
-		c.hold(-m.held)
+		c.hold(-m.held - m.first)
 		delete(c.messages, stream)
+	}
+}
+
+// answer releases the first message of a stream: the server begins to answer, so its handler has
+// this message.
+func (c *limitedConn) answer(stream uint32) {
+	if m := c.messages[stream]; m != nil {
+		c.hold(-m.first)
+		m.first, m.answered = 0, true
 	}
 }
 
@@ -288,12 +303,15 @@ type messageBytes struct {
 	left   int64 // bytes of the message that are still expected
 	held   int64
 	plain  bool // clear the compressed flag
+
+	first    int64 // bytes of the first message, if it is complete and the stream is not answered
+	answered bool  // the server has begun to answer
 }
 
 // receive counts a part of the data. If a message is incomplete after this part, it also counts the
-// cost of the frame. It returns how much the number of bytes of incomplete messages changed.
+// cost of the frame. It returns how much the number of bytes that count changed.
 func (m *messageBytes) receive(b []byte, cost int64) int64 {
-	before := m.held
+	before := m.held + m.first
 	for len(b) > 0 {
 		if m.have < len(m.prefix) {
 			if m.have == 0 && m.plain && b[0] == 1 {
@@ -312,13 +330,16 @@ func (m *messageBytes) receive(b []byte, cost int64) int64 {
 		m.held += n
 		b = b[n:]
 		if m.left == 0 {
+			if m.first == 0 && !m.answered {
+				m.first = m.held
+			}
 			m.have, m.held = 0, 0
 		}
 	}
 	if m.left > 0 {
 		m.held += cost
 	}
-	return m.held - before
+	return m.held + m.first - before
 }
 
 // frameCost is added for each DATA frame that leaves a message incomplete: gRPC keeps each

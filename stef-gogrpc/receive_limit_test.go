@@ -76,8 +76,9 @@ func countedConn(t testing.TB, l *ReceiveLimit) (c *limitedConn, receive, send f
 	return c, receive, send
 }
 
-// TestReceiveLimitCounts: the limit counts exactly the bytes of incomplete messages. The count does
-// not depend on how messages are split into HTTP/2 frames, or on how many bytes each Read returns.
+// TestReceiveLimitCounts: the limit counts exactly the bytes of incomplete messages and of the first
+// message of a stream that the client has not ended and the server has not answered. This does not
+// depend on the frames of the connection or on the pieces in which its bytes are read.
 func TestReceiveLimitCounts(t *testing.T) {
 	for _, piece := range []int{1, 2, 3, 7, 100, 1 << 20} {
 		l := NewReceiveLimit(1<<30, nil)
@@ -103,9 +104,13 @@ func TestReceiveLimitCounts(t *testing.T) {
 		require.NoError(t, x.WritePing(false, [8]byte{}))
 		held("padding does not count", 695, 2)
 		require.NoError(t, x.WriteData(1, false, append(whole[700:], grpcMessage(0)...)))
-		held("a complete message, and an empty one", 0, 0)
+		held("a complete message that is not answered, and an empty one", 1000, 2)
 		require.NoError(t, x.WriteData(1, false, append(grpcMessage(10), grpcMessage(80)[:45]...)))
-		held("the begin of the next message", 40, 1)
+		held("the begin of the next message", 1040, 3)
+		require.NoError(t, server.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: []byte("h"), EndHeaders: true}))
+		held("the server begins to answer", 40, 1)
+		require.NoError(t, x.WriteData(1, false, append(grpcMessage(80)[45:], grpcMessage(70)[:15]...)))
+		held("a complete message of an answered stream", 10, 1)
 		require.NoError(t, x.WriteRSTStream(1, http2.ErrCodeCancel))
 		held("the client ended the stream", 0, 0)
 
@@ -114,6 +119,12 @@ func TestReceiveLimitCounts(t *testing.T) {
 			require.NoError(t, x.WriteData(id, false, grpcMessage(300)[:205]))
 		}
 		held("three streams", 600, 3)
+		require.NoError(t, x.WriteHeaders(http2.HeadersFrameParam{StreamID: 9, BlockFragment: []byte("h"), EndHeaders: true}))
+		require.NoError(t, x.WriteData(9, false, grpcMessage(300)[:205]))
+		require.NoError(t, x.WriteData(9, false, grpcMessage(300)[205:]))
+		held("a request that is complete and not ended", 900, 4)
+		require.NoError(t, x.WriteData(9, true, nil))
+		held("the client ended the request", 600, 3)
 		require.NoError(t, server.WriteHeaders(http2.HeadersFrameParam{StreamID: 3, BlockFragment: []byte("h"), EndHeaders: true}))
 		held("headers of the server do not end a stream", 600, 3)
 		require.NoError(t, server.WriteHeaders(http2.HeadersFrameParam{StreamID: 3, BlockFragment: []byte("h"), EndHeaders: true, EndStream: true}))

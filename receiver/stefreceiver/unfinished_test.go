@@ -63,9 +63,33 @@ func TestUnfinishedMessages(t *testing.T) {
 	}
 }
 
-// TestGRPCCompressionOfStreams: if gRPC compresses the messages of a STEF stream, the receiver refuses
-// the stream before it decompresses a message. Otherwise a few bytes could become large messages, on
-// many streams at the same time.
+// TestRequestsWithoutEnd: requests whose message is complete and whose stream the client does not
+// end use at most half of limits::memory_limit_mib, too. gRPC keeps such a message and waits for the
+// end, so no handler gets it, and no admission counts it.
+func TestRequestsWithoutEnd(t *testing.T) {
+	notShort(t)
+	to, _, _, _ := everything()
+	r := startRig(t, testConfig(), to)
+	const most = 256 * mib
+	honest := metricKind.mustOpen(t, r.dial())
+	require.NoError(t, honest.deliver(points(2)))
+	heap := peakHeap(func() {
+		for range 10 { // 600 MiB
+			conn, err := net.Dial("tcp", r.address)
+			require.NoError(t, err)
+			defer conn.Close()
+			_ = rawgrpc.Begin(conn, "/opentelemetry.proto.collector.metrics.v1.MetricsService/Export", 1, rawgrpc.WholeBytes)
+		}
+	})
+	t.Logf("heap %d MiB", heap/mib)
+	require.Less(t, heap, int64(most+200*mib))
+	require.NoError(t, honest.deliver(points(3)))
+	require.NoError(t, r.stop(t.Context()))
+}
+
+// TestGRPCCompressionOfStreams: a STEF stream whose messages gRPC compresses is refused
+// before a message is decompressed, because few bytes could become large messages on many
+// streams at once.
 func TestGRPCCompressionOfStreams(t *testing.T) {
 	to, _, _, _ := everything()
 	r := startRig(t, testConfig(), to)

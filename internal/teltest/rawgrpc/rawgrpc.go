@@ -22,6 +22,8 @@ import (
 const (
 	// MessageBytes is the length that each message of Begin announces.
 	MessageBytes = 60 << 20
+	// WholeBytes is the number of bytes of such a message with its prefix.
+	WholeBytes = prefixBytes + MessageBytes
 	// MaxBytes is the size of the largest message of Send. It fits into the initial window of a
 	// stream.
 	MaxBytes  = 60 << 10
@@ -37,7 +39,8 @@ var ErrStalled = errors.New("rawgrpc: the server reads no more data")
 // Begin opens streams of a method, such as /STEFDestination/Stream, on a connection. On each
 // stream it begins a message and sends at least bytesEach bytes of the message. It sends one
 // frame per stream in turn. It never sends more bytes than the windows of the server allow,
-// because a server closes such connections. The error is ErrStalled, or the error of the
+// because a server closes such connections. It sends no byte after the message, so with WholeBytes
+// it completes the messages, but does not end the streams. The error is ErrStalled, or the error of the
 // connection, which the server may have closed.
 func Begin(conn net.Conn, method string, streams, bytesEach int) error {
 	c := newClient(conn, stalled)
@@ -48,7 +51,7 @@ func Begin(conn net.Conn, method string, streams, bytesEach int) error {
 	headers := headersOf(method)
 	// Each part begins with the prefix of a message, although only the first part needs it.
 	part := append(prefix(0, MessageBytes), make([]byte, partBytes-prefixBytes)...)
-	for sent := 0; sent < bytesEach; sent += len(part) {
+	for sent := 0; sent < min(bytesEach, WholeBytes); sent += len(part) {
 		for i := range streams {
 			stream := uint32(2*i + 1)
 			if sent == 0 {
@@ -56,7 +59,7 @@ func Begin(conn net.Conn, method string, streams, bytesEach int) error {
 					return err
 				}
 			}
-			if err := c.write(stream, part, false); err != nil {
+			if err := c.write(stream, part[:min(len(part), WholeBytes-sent)], false); err != nil {
 				return err
 			}
 		}
