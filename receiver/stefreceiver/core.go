@@ -35,6 +35,7 @@ type core struct {
 	// would use more memory and would not be faster.
 	decoding gate
 	lanes    *lanes
+	slowed   atomic.Int64 // refused streams that wait, see slowDown
 	// decompression is for OTLP requests. Streams of STEF are decompressed by their readers.
 	decompression *decompression
 	memory        streamMemory

@@ -6,6 +6,7 @@ package stefreceiver
 import (
 	"context"
 	"fmt"
+	"math"
 	"net"
 	"os"
 	"path/filepath"
@@ -280,8 +281,36 @@ func TestRefusedStreamsWait(t *testing.T) {
 	})
 }
 
-// TestToll: if a request expands to many times its bytes and other clients are present, its decompression
-// waits for a lane and pauses. Other requests neither wait nor pause.
+// TestRefusedStreamsTogether: only some refused streams wait at the same time. If all waited, a
+// client could hold any number of them, whatever limits::max_streams is.
+func TestRefusedStreamsTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cheap := new(atomic.Int64)
+		c := &core{parties: parties{of: map[string]*party{}}, lanes: &lanes{gate: newGate(1, math.MaxInt64), cheap: cheap}}
+		time.Sleep(time.Hour)
+		_, leave := c.parties.join(context.Background()) // a stream that stays open, so the connection keeps its credit
+		defer leave()
+		cheap.Store(int64(time.Since(processStart)))
+		const most = 256
+		var waiting atomic.Int64
+		for range 10 * most {
+			waiting.Add(1)
+			go func() {
+				defer waiting.Add(-1)
+				c.slowDown(context.Background())
+			}()
+		}
+		synctest.Wait()
+		require.EqualValues(t, most, waiting.Load())
+		time.Sleep(time.Minute)
+		require.Zero(t, waiting.Load())
+		require.Zero(t, c.slowed.Load())
+		requireState(t, &c.lanes.gate, 0, 0)
+	})
+}
+
+// TestToll: requests that expand to many times their bytes wait for a lane and pause if other
+// clients are present. Other requests neither wait nor pause.
 func TestToll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &lanes{gate: newGate(1, 100), cheap: new(atomic.Int64)}

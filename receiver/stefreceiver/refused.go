@@ -109,19 +109,25 @@ func (s *shared) explainRefused(srv any, stream grpc.ServerStream, info *grpc.St
 	return err
 }
 
-// slowDown subtracts the cost of a refused stream from the credit of its client. A client that
-// opens such streams again and again waits for a lane (see lanes), and then for a pause, if other
-// clients are present.
+// slowDown charges a client for a stream that is refused. A client that opens such streams
+// again and again waits for a lane, and then for a pause, if other clients are present. At most
+// maxSlowed streams wait, because each takes memory, and limits::max_streams does not count them.
 func (c *core) slowDown(ctx context.Context) {
 	who, leave := c.parties.join(ctx)
 	defer leave()
 	if who.credit.add(0, streamCost) >= 0 {
 		return
 	}
+	defer c.slowed.Add(-1)
+	if c.slowed.Add(1) > maxSlowed {
+		return
+	}
 	if lane, err := c.lanes.enter(ctx, &who.lanes); lane && err == nil {
 		c.lanes.leave(ctx, &who.lanes, streamWork, 0)
 	}
 }
+
+const maxSlowed = 256
 
 func (s *shared) refusedReason(o *opening, err error) string {
 	switch {
