@@ -13,6 +13,9 @@ import (
 
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/mem"
+
+	"github.com/otelstef/stef/internal/readyread"
 )
 
 // ReceiveLimit bounds the bytes of incomplete messages that a gRPC server holds over all
@@ -104,7 +107,7 @@ func (c limitedCredentials) Clone() credentials.TransportCredentials {
 }
 
 func (l *ReceiveLimit) connection(conn net.Conn) *limitedConn {
-	c := &limitedConn{Conn: conn, limit: l, messages: map[uint32]*messageBytes{}, goAway: goAway{last: math.MaxUint32}}
+	c := &limitedConn{Conn: conn, ready: readyread.Of(conn), limit: l, messages: map[uint32]*messageBytes{}, goAway: goAway{last: math.MaxUint32}}
 	c.in.preface = len(http2Preface)
 	return c
 }
@@ -138,6 +141,7 @@ func (l *ReceiveLimit) greediest() (most *limitedConn, bytes int64) {
 
 type limitedConn struct {
 	net.Conn
+	ready   readyread.Reader // of Conn
 	limit   *ReceiveLimit
 	in, out http2Frames
 	held    atomic.Int64
@@ -152,14 +156,30 @@ type limitedConn struct {
 // Read implements net.Conn.
 func (c *limitedConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
-	grown, open := c.received(p[:n])
-	if !open { // the bytes were not counted, so gRPC must not receive them
+	if !c.count(p[:n]) {
 		return 0, net.ErrClosed
 	}
+	return n, err
+}
+
+// ReadOnReady implements readyread.Reader. Without it, gRPC would keep a buffer for each connection.
+func (c *limitedConn) ReadOnReady(size int, pool mem.BufferPool) (*[]byte, int, error) {
+	buffer, n, err := c.ready.ReadOnReady(size, pool)
+	if n > 0 && !c.count((*buffer)[:n]) {
+		pool.Put(buffer)
+		return nil, 0, net.ErrClosed
+	}
+	return buffer, n, err
+}
+
+// count counts bytes that were read. If the connection is closed, count returns false: it has not
+// counted the bytes, so gRPC must not receive them.
+func (c *limitedConn) count(b []byte) bool {
+	grown, open := c.received(b)
 	if grown {
 		c.limit.relieve()
 	}
-	return n, err
+	return open
 }
 
 // Write implements net.Conn.

@@ -49,7 +49,7 @@ stef-gogrpc/stefpb            -> protobuf
 stef-gogrpc/internal/wire     -> stef-gogrpc/stefpb grpc
 stef-gogrpc/internal/ledger   -> stef-gogrpc/internal/wire
 stef-gogrpc/internal/session  -> stef-gogrpc/internal/ledger stef-gogrpc/internal/wire
-stef-gogrpc                   -> stef-go stef-go/schema stef-gogrpc/stefpb stef-gogrpc/internal/ledger stef-gogrpc/internal/session stef-gogrpc/internal/wire protobuf grpc genproto
+stef-gogrpc                   -> stef-go stef-go/schema stef-gogrpc/stefpb stef-gogrpc/internal/ledger stef-gogrpc/internal/session stef-gogrpc/internal/wire internal/readyread protobuf grpc genproto
 stef-pdata/internal/features  -> stef-go/otelstef
 stef-pdata/internal/mapping   -> stef-go stef-go/codec stef-go/otelstef
 stef-pdata/stefotlp           -> stef-go stef-go/codec stef-go/otelstef stef-pdata/internal/features stef-pdata/internal/mapping
@@ -66,7 +66,7 @@ exporter/...                  -> stef-go stef-gogrpc internal/signal internal/st
 receiver/stefreceiver/internal/metadatatest -> collector otel testify
 receiver/steffilereceiver/internal/metadatatest -> collector otel testify
 receiver/steffilereceiver     -> stef-go stef-go/rotate internal/fanout internal/injected internal/signal internal/streamconf internal/confkeys stef-pdata collector zap otel receiver/steffilereceiver/internal/metadata
-receiver/...                  -> stef-go stef-gogrpc internal/fanout internal/injected internal/http1 internal/signal internal/confkeys stef-pdata collector grpc protobuf genproto zap otel zstd
+receiver/...                  -> stef-go stef-gogrpc internal/fanout internal/injected internal/http1 internal/readyread internal/signal internal/confkeys stef-pdata collector grpc protobuf genproto zap otel zstd
 
 extension/stefencodingextension/internal/metadatatest -> collector otel testify
 extension/...                 -> stef-go stef-go/schema internal/signal internal/streamconf internal/confkeys stef-pdata collector otel zap contribencoding
@@ -99,6 +99,7 @@ internal/teltest/rawgrpc      -> xnet
 internal/teltest/randtel      -> pdata
 internal/otlpfile             -> pdata zstd
 internal/replay               -> internal/otlpfile internal/signal internal/signal/anysignal stef-go stef-gogrpc stef-pdata pdata grpc
+internal/readyread            -> grpc
 internal/netfault             ->
 internal/diskfault            ->
 internal/freeport             ->

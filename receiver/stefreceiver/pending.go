@@ -9,6 +9,10 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"google.golang.org/grpc/mem"
+
+	"github.com/otelstef/stef/internal/readyread"
 )
 
 // pending is a listener that knows which connections are in their handshake, so that a shutdown
@@ -36,6 +40,12 @@ type pendingConn struct {
 	streamConn
 	of     *pending
 	remote net.Addr
+	ready  readyread.Reader
+}
+
+// ReadOnReady implements readyread.Reader.
+func (c *pendingConn) ReadOnReady(size int, pool mem.BufferPool) (*[]byte, int, error) {
+	return c.ready.ReadOnReady(size, pool)
 }
 
 func newPending(l net.Listener, config *Config) *pending {
@@ -50,7 +60,7 @@ func (p *pending) Accept() (net.Conn, error) {
 		return conn, err
 	}
 	setUserTimeout(stream, p.userTimeout)
-	c := &pendingConn{stream, p, conn.RemoteAddr()}
+	c := &pendingConn{stream, p, conn.RemoteAddr(), readyread.Of(stream)}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if at, ok := c.remote.(*net.UnixAddr); ok {
