@@ -99,7 +99,7 @@ func (l Limits) apply(c *config.Reader) error {
 		{"WindowBytes", l.WindowBytes, &c.WindowBytes, 1 << 10, 512 << 20},
 	} {
 		if f.value != 0 && (f.value < f.min || f.value > f.max) {
-			return fmt.Errorf("stef: WithLimits: %s is %d, not between %d and %d, or 0 for the default", f.name, f.value, f.min, f.max)
+			return fmt.Errorf("stef: WithLimits: %s is %d, but must be between %d and %d, or 0 for the default", f.name, f.value, f.min, f.max)
 		}
 		if f.value != 0 {
 			*f.dst = f.value

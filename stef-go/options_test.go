@@ -163,7 +163,7 @@ func TestLimits(t *testing.T) {
 			var l stef.Limits
 			set(&l, n)
 			_, err := frame.ReaderLimits([]stef.ReaderOption{stef.WithLimits(l)})
-			require.EqualError(t, err, fmt.Sprintf("stef: WithLimits: %s is %d, not between %d and %d, or 0 for the default", name, n, least, most))
+			require.EqualError(t, err, fmt.Sprintf("stef: WithLimits: %s is %d, but must be between %d and %d, or 0 for the default", name, n, least, most))
 		}
 	}
 	const terabyte = min(1<<40, math.MaxInt) // the maximum of an int is smaller on 32-bit platforms

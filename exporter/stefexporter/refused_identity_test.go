@@ -67,8 +67,8 @@ func TestRefusedIdentityIsNoOutage(t *testing.T) {
 	f(true)
 }
 
-// TestFirstIdentityRefused: if a backend refuses the first identity, it counts as down. Another
-// identity still sends its telemetry to this backend.
+// TestFirstIdentityRefused: if a backend refuses the credentials of its first client, the exporter regards the
+// backend as down. Nevertheless, the telemetry of another client is sent to this backend, with its own credentials.
 func TestFirstIdentityRefused(t *testing.T) {
 	auth := grpc.StreamInterceptor(func(srv any, s grpc.ServerStream, _ *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
 		if md, _ := grpcmetadata.FromIncomingContext(s.Context()); len(md.Get("tenant")) == 1 && md.Get("tenant")[0] == "bad" {

@@ -309,8 +309,8 @@ func TestRefusedStreamsTogether(t *testing.T) {
 	})
 }
 
-// TestToll: requests that expand to many times their bytes wait for a lane and pause if other
-// clients are present. Other requests neither wait nor pause.
+// TestToll: a request that expands to many times its bytes is expensive. If other clients are present, such a
+// request waits for a lane (see lanes), and pauses afterwards. Other requests neither wait nor pause.
 func TestToll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &lanes{gate: newGate(1, 100), cheap: new(atomic.Int64)}

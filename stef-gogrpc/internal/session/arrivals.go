@@ -27,8 +27,8 @@ const (
 	// default. A timer may fire a millisecond late. But encoding a burst often takes longer than
 	// 0.2 ms, and in this case the frame ends without a timer.
 	minQuiet = 250
-	// If quietGaps mean gaps are longer than FlushInterval/maxQuiet, the end of a burst is not
-	// detected. The frame waits for the whole interval, because the batches of the next burst
+	// If the product of quietGaps and the mean gap is longer than FlushInterval/maxQuiet, the end of a
+	// burst is not detected. The frame waits for the whole interval, because the batches of the next burst
 	// probably join it.
 	maxQuiet = 4
 	// gapWeight is the approximate number of gaps over which the mean is taken.

@@ -382,8 +382,8 @@ func closing(w io.Writer, res *convert.Result, took time.Duration) {
 	fmt.Fprintf(w, "%s in %s%s\n", items(res.Items, res.Root.Signal), figure.Seconds(took), ofColumn(res))
 }
 
-// ofColumn returns text about the columns otlp: how many items were read from this column of the
-// input, and how many items were written to this column of the output.
+// ofColumn returns text about the column with the name otlp, which tables can have: how many items were read
+// from this column of the input, and how many items were written to this column of the output.
 func ofColumn(res *convert.Result) (note string) {
 	if res.FromOTLP > 0 {
 		note = fmt.Sprintf("; %s of them from the column otlp, which overrides edits of other columns", figure.Grouped(res.FromOTLP))
