@@ -14,8 +14,8 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// This file and the files with the rules of each root are a reader of the compact form.
-// It follows chapter 17 of the specification, sentence by sentence. It shares no code
+// This file and the files compact_*_rules_test.go are a reader of the compact form (chapter 17), in which
+// records are sent as differences. The reader follows chapter 17 of the specification, sentence by sentence. It shares no code
 // with the writers and readers of package otelstef.
 
 var errRule = errors.New("the compact form refuses it")

@@ -21,8 +21,8 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// warnOfBases warns about a root whose -base was most likely forgotten: the code in the folder
-// was generated with a -base, and the new code has another base. It also warns about a -base
+// warnOfBases warns about a root whose option -base was most likely forgotten or wrong: the code in the
+// folder was generated with a -base, and the new code has another one or none. It also warns about a -base
 // for a root whose code in the folder was generated without one. old is the schema of the code
 // in the folder. now is the schema of files, which are the new code.
 func warnOfBases(stderr io.Writer, path, dir string, old, now *schema.Schema, files []stefgen.File) {

@@ -124,8 +124,8 @@ func (h *health) failing(err error) {
 }
 
 // works reports whether a failure says nothing about other batches, because the peer accepted data less
-// than firstWord ago: for example, half of the servers behind one name may be overloaded. Otherwise
-// the status would change with almost every batch. The caller must hold the lock.
+// than firstWord ago: for example, half of the servers behind one name may be overloaded. Such a failure
+// does not change the status, which would otherwise change with almost every batch. The caller must hold the lock.
 func (h *health) works(code codes.Code) bool {
 	return !h.acceptedAt.IsZero() && time.Since(h.acceptedAt) < firstWord && !refusesCredentials(code)
 }

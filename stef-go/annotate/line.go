@@ -14,8 +14,8 @@ const (
 	// textAt is the column of the number sign in a line. Longer codes move it to the
 	// right.
 	textAt = 46
-	// bytesPerLine is the number of bytes in a line. Further bytes follow on lines
-	// without a meaning.
+	// bytesPerLine is the maximum number of bytes in a line. If an element has more bytes, further lines have
+	// them, without repeating what the bytes mean.
 	bytesPerLine = 12
 	// partBytes is the number of bytes of an element that are formatted in one step. It bounds the
 	// memory.

@@ -92,7 +92,7 @@ func CompareFloats(a, b float64) int {
 	return cmp.Compare(math.Float64bits(a), math.Float64bits(b))
 }
 
-// compareDescriptors compares the fields that precede the bounds in the order of metrics.
+// compareDescriptors compares two metrics by the fields that come before their histogram bounds in the sort order.
 func compareDescriptors(a, b *otelstef.Metric) int {
 	if c := cmp.Compare(a.Name(), b.Name()); c != 0 {
 		return c
