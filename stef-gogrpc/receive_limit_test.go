@@ -76,9 +76,9 @@ func countedConn(t testing.TB, l *ReceiveLimit) (c *limitedConn, receive, send f
 	return c, receive, send
 }
 
-// TestReceiveLimitCounts: the limit counts exactly the bytes of incomplete messages and of the first
-// message of a stream that the client has not ended and the server has not answered. This does not
-// depend on the frames of the connection or on the pieces in which its bytes are read.
+// TestReceiveLimitCounts: the limit counts exactly the bytes of two kinds of messages. The first kind are incomplete
+// messages. The second kind is the complete first message of a stream, as long as the client has not ended the
+// stream and the server has not answered. The count does not depend on the frames of the connection or on the pieces in which its bytes are read.
 func TestReceiveLimitCounts(t *testing.T) {
 	for _, piece := range []int{1, 2, 3, 7, 100, 1 << 20} {
 		l := NewReceiveLimit(1<<30, nil)

@@ -230,8 +230,8 @@ func (c *Context) toCheck(set *dataset.Set, key string) (wanted *canon.Items, do
 	return c.wanted, c.checked[key]
 }
 
-// checks checks a format before its sizes are measured: with the format's own compression
-// if there is one, and without compression in a full report or if there is none. The tests
+// checks checks a format before its sizes are measured. A format that has a compression of its own is checked
+// with it. Formats without one, and in a full report all formats, are checked without compression. The tests
 // of package format check external compression.
 func (c *Context) checks(f format.Format, b *batches) error {
 	if f.Own() != "" {

@@ -610,8 +610,8 @@ func TestRunWarnsOfBases(t *testing.T) {
 	require.Empty(t, stderr)
 }
 
-// TestRunWarnsOfBaseOfRenamedRoot: a renamed root still has its old streams, so it needs the
-// same -base.
+// TestRunWarnsOfBaseOfRenamedRoot: new code of a renamed root must read the streams that were written under the
+// old name. So it needs the -base (numbers of an earlier version) that the root had before.
 func TestRunWarnsOfBaseOfRenamedRoot(t *testing.T) {
 	two := shop + "struct Visit root { Time uint64 Items []Item }\n"
 	renamed := strings.Replace(two, "struct Order root", "struct Sale root", 1)

@@ -25,8 +25,8 @@ type field struct {
 	form bool
 }
 
-// formDoc prints a comment above a field of the compact form. It warns programs not to use the
-// field.
+// formDoc prints a comment above a field of the compact form, in which a writer sends differences instead of values.
+// Only writers and readers use such a field, so the comment warns programs not to use it.
 func (f *field) formDoc(pr *printer) {
 	pr.If(f.form, "// It belongs to the compact form: the writer sets it. Programs must not use it.")
 }

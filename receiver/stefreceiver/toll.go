@@ -44,8 +44,8 @@ func (t *toll) affordable() int64 { return (t.budget - t.cost) / requestCost }
 
 func (t *toll) expensive() bool { return t.cost > t.budget }
 
-// settle subtracts the cost of the request from the credit of the client. If the request is not
-// expensive, its client counts as present (see lanes.contended).
+// settle subtracts the cost of the request from the credit of the client. A request that is not expensive is also
+// noted: while such clients send, expensive ones must wait (see lanes.contended).
 func (t *toll) settle(weight int64) {
 	t.cost = max(t.cost, requestCost*weight)
 	t.who.credit.add(t.wire, t.cost)

@@ -115,7 +115,7 @@ func newWriter[S Stream](options Options, start func(dst io.Writer) (S, error), 
 		return nil, err
 	}
 	if !header {
-		return nil, errors.New("rotate: New: the function start wrote no header to dst: the stream that it returns must write to dst")
+		return nil, errors.New("rotate: New: start wrote no header to dst: the stream that start returns must write to dst")
 	}
 	w := &Writer[S]{options: options, start: begin, disk: d, done: make(chan struct{}), ended: make(chan struct{})}
 	_ = w.locked(func() error {

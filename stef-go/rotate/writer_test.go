@@ -356,7 +356,7 @@ func TestNilFunctions(t *testing.T) {
 	_, err = New(Options{Dir: dir, Signal: "metrics"}, func(io.Writer) (*otelstef.MetricsWriter, error) {
 		return otelstef.NewMetricsWriter(io.Discard)
 	})
-	require.EqualError(t, err, "rotate: New: the function start wrote no header to dst: the stream that it returns must write to dst")
+	require.EqualError(t, err, "rotate: New: start wrote no header to dst: the stream that start returns must write to dst")
 	_, err = New(Options{Dir: dir, Signal: "logs"}, func(io.Writer) (Stream, error) { return nil, nil })
 	require.EqualError(t, err, "rotate: New: the function start returned no stream")
 	w := open(t, Options{Dir: dir, Signal: "logs"})

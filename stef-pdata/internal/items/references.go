@@ -311,7 +311,8 @@ func hasClock(text string) bool {
 	return text[syslog] == ':' && text[syslog+3] == ':'
 }
 
-// search returns a reference that stands for the text, or "" if the text repeats no field.
+// search returns a reference to the field of the log record whose value is the text, such as its trace id. It
+// returns "" if no field has this value.
 func (r *references) search(text string, toBody bool) string {
 	for _, ref := range [...]string{otelstef.ReferenceTrace, otelstef.ReferenceSpan} {
 		if r.matches(ref, text) {

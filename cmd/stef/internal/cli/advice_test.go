@@ -127,7 +127,8 @@ func TestAdvice(t *testing.T) {
 	f(cli.ExitUsage, "some.stef: it holds logs, not traces: leave the file out\n", "cat", "--root", "spans", filepath.Join(dir, "some.stef"), filepath.Join(dir, "some.stef"))
 	// The suggested sed command quotes the file name for the shell.
 	f(cli.ExitData, "; sed 2d '"+filepath.Join(dir, `it'\''s one.json`)+"' removes the line", "convert", path("it's one.json", []byte(log+"{x}\n"+log)), out+".stef")
-	// Empty files are left out, so no warning says that an input is named several times.
+	// Two empty files would look like one file that is named twice, because their contents are equal. But empty
+	// files are left out first, so there is no such warning.
 	empty, blank := path("e.json", nil), path("blank.json", []byte("\n"))
 	_, stderr = mustRun(t, nil, "convert", empty, empty, blank, blank, some, "--signal", "logs", filepath.Join(dir, "some3.stef"))
 	require.NotContains(t, stderr, "is named")
