@@ -181,6 +181,7 @@ func (f *metricsReaderForm) unshare(rec *Metrics, s *series) bool {
 	return ok
 }
 
+// unshareSent is unshare, but it leaves f.busy and the marks of f.plain to unshare, because it returns in many places.
 func (f *metricsReaderForm) unshareSent(rec *Metrics, s *series) bool {
 	dst := &rec.point
 	f.restarted = false
