@@ -19,6 +19,7 @@ import (
 	"github.com/open-telemetry/opentelemetry-collector-contrib/exporter/kafkaexporter"
 	"github.com/open-telemetry/opentelemetry-collector-contrib/receiver/kafkareceiver"
 	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"go.opentelemetry.io/collector/component"
@@ -253,6 +254,31 @@ func TestKafkaBadMessages(t *testing.T) {
 	t.Run("after", func(t *testing.T) { testBadMessages(t, "{after: true, on_permanent_error: true}") })
 }
 
+// awaitCommit waits until the group has committed all messages of the topic. If a consumer stops
+// earlier, the next one receives again what was delivered and not yet committed.
+func awaitCommit(t *testing.T, client *kgo.Client, group, topic string) {
+	t.Helper()
+	admin := kadm.NewClient(client)
+	require.Eventually(t, func() bool {
+		committed, err := admin.FetchOffsets(t.Context(), group)
+		if err != nil {
+			return false
+		}
+		ends, err := admin.ListEndOffsets(t.Context(), topic)
+		if err != nil || ends.Error() != nil {
+			return false
+		}
+		messages := int64(0)
+		for _, end := range ends[topic] {
+			messages += end.Offset
+			if position, ok := committed.Lookup(topic, end.Partition); end.Offset > 0 && (!ok || position.At < end.Offset) {
+				return false
+			}
+		}
+		return messages > 0
+	}, time.Minute, 20*time.Millisecond)
+}
+
 func testBadMessages(t *testing.T, marking string) {
 	names := topics(t)
 	telemetry := componenttest.NewTelemetry()
@@ -307,6 +333,7 @@ func testBadMessages(t *testing.T, marking string) {
 	c := startConsumersWith(t, h, config, to, zap.New(core))
 	produce(good(100, 100))
 	arrived(200)
+	awaitCommit(t, client, names["logs"], names["logs"]) // the group has the name of the topic
 	c.stop(t)
 	for _, advice := range []string{
 		"set the encoding that its sender uses, such as otlp_proto",
