@@ -387,18 +387,13 @@ func (f *metricsReaderForm) decode(r *MetricsReader) {
 		if stefrt.Faulty(&r.ReadStream) {
 			return
 		}
-		moved := mask&metricsContainer != 0
-		if x == nil {
-			moved = moved || f.stale // stale is false if a series is known
-		}
-		if moved {
-			f.enter(s)
-		}
-		if x == nil || moved || changed != 0 {
-			x = f.index.find(&f.container, moved, &s.attributes, changed)
-			if f.index.work > 0 {
-				stefrt.Worked(&r.ReadStream, f.index.work)
-				f.index.work = 0
+		if mask&metricsContainer != 0 || x == nil {
+			x = f.find(r, mask, changed)
+		} else if changed != 0 {
+			if next := x.next; next != nil && next.seriesContainer == x.seriesContainer && x.precedes(next, &s.attributes, changed) {
+				f.index.last, x = next, next
+			} else {
+				x = f.find(r, mask, changed)
 			}
 		}
 	}
@@ -422,10 +417,7 @@ func (f *metricsReaderForm) decode(r *MetricsReader) {
 	}
 	start, time, scalar := f.points.TakeSteady(&x.Series, residual, code)
 	dst := &s.point
-	typ := PointValueTypeFloat64
-	if x.Kind() == compact.Int {
-		typ = PointValueTypeInt64
-	}
+	typ := PointValueType(x.Kind()) // Int64 or Float64, whose numbers are those of compact.Int and compact.Double
 	differs := stefrt.BoolBits((dst.value.num^scalar)|uint64(dst.value.typ^typ) != 0)
 	dst.value.typ, dst.value.num = typ, scalar
 	dst.value.node.SetModified(differs)
@@ -498,6 +490,28 @@ func (f *metricsReaderForm) decodePoint(r *MetricsReader, mask uint64) (codes ui
 		}
 	}
 	return mask & (CompactPointFieldTime | CompactPointFieldStart | CompactPointFieldForm)
+}
+
+// find returns the series of the record. mask has the fields of the record, and changed are the
+// marks of its attributes.
+func (f *metricsReaderForm) find(r *MetricsReader, mask, changed uint64) *series {
+	moved := mask&metricsContainer != 0
+	if f.index.last == nil {
+		moved = moved || f.stale // stale is false if a series is known
+	}
+	if moved {
+		f.enter(&r.record)
+	}
+	if last := f.index.last; last != nil && moved && changed != 0 {
+		if next := last.next; next != nil && next.container == f.container && last.precedes(next, &r.record.attributes, changed) {
+			f.index.last = next
+			return next
+		}
+	}
+	x := f.index.find(&f.container, moved, &r.record.attributes, changed)
+	stefrt.Worked(&r.ReadStream, f.index.work)
+	f.index.work = 0
+	return x
 }
 
 // enter determines the container of the record: its metric, resource and scope.

@@ -199,11 +199,17 @@ func (x *seriesIndex) find(c *container, moved bool, attributes *Attributes, cha
 		x.last = next
 		return next
 	}
-	if x.own || (changed&stefrt.FullBit)|last.differs&^changed != 0 {
-		return x.findNext(c, next, attributes, changed)
+	return x.findNext(c, next, attributes, changed)
+}
+
+// precedes reports whether next, which is s.next, has these attributes. s is the series of the last
+// record. It can return false although next has these attributes. Only readers use it, for a record with the
+// container of next. It calls no functions, so that all values stay in registers. In readers, equal
+// texts usually have the same address.
+func (s *series) precedes(next *series, attributes *Attributes, changed uint64) bool {
+	if (changed&stefrt.FullBit)|s.differs&^changed != 0 {
+		return false
 	}
-	// Readers compare the pairs here, without the calls of holds, so that all values
-	// stay in registers. In readers, equal texts usually have the same address.
 	pairs, values := next.set.pairs, attributes.pairs
 	for marks := changed; marks != 0; marks &= marks - 1 {
 		i := uint(bits.TrailingZeros64(marks))
@@ -212,18 +218,17 @@ func (x *seriesIndex) find(c *container, moved bool, attributes *Attributes, cha
 		}
 		p, v := &pairs[i], &values[i].value
 		if v.typ != p.typ {
-			return x.findSlow(c, attributes, changed)
+			return false
 		}
 		if v.typ == AnyValueTypeString {
 			if len(v.str) != len(p.text) || unsafe.StringData(v.str) != unsafe.StringData(p.text) {
-				return x.findNext(c, next, attributes, changed)
+				return false
 			}
 		} else if v.num != p.num && v.typ != AnyValueTypeNone {
-			return x.findSlow(c, attributes, changed)
+			return false
 		}
 	}
-	x.last = next
-	return next
+	return true
 }
 
 // findNext implements find for a record with the same metric, resource and scope as next.
