@@ -18,7 +18,7 @@ type batch[T any] struct {
 	from, to uint64             // the ids of its records
 	bad      []stefgrpc.IDRange // records that data does not contain, in order
 	weight   int64              // admitted bytes, released when the batch is settled
-	lane     bool               // the batch holds a lane (see lanes), released when the batch is settled
+	permit   bool               // the batch holds a permit of core.streamThrottle, released when the batch is settled
 	began    time.Time          // when decoding of the batch began
 }
 
@@ -33,7 +33,7 @@ func (s *stream[T]) dispatch(b batch[T]) {
 	default:
 		select {
 		case s.slots <- struct{}{}:
-		case <-s.going.Done():
+		case <-s.decodeCtx.Done():
 			// The batch is not acknowledged, so the client will send it again.
 			s.settle(&b)
 			s.refuse(s.ctx, s.obs.stef, formatSTEF, b.items, errEnding)
@@ -41,24 +41,24 @@ func (s *stream[T]) dispatch(b batch[T]) {
 			return
 		}
 	}
-	s.running.Add(1)
+	s.processing.Add(1)
 	go func() {
-		defer s.running.Done()
+		defer s.processing.Done()
 		defer func() { <-s.unanswered }()
 		s.answer(&b, s.process(&b, begin))
 	}()
 }
 
 func (s *stream[T]) settle(b *batch[T]) {
-	s.core.admission.release(&s.party.admission, b.weight)
-	s.releaseLane(b.lane, time.Since(b.began), b.weight)
+	s.core.admission.release(&s.client.admission, b.weight)
+	s.releasePermit(b.permit, time.Since(b.began), b.weight)
 }
 
 // verdict is the result for those records of a batch that data contains.
 type verdict uint8
 
 const (
-	unjudged verdict = iota // the client sends them again
+	undecided verdict = iota // the client sends them again
 	accepted
 	permanentlyRefused
 )
@@ -71,7 +71,7 @@ func (s *stream[T]) process(b *batch[T], begin time.Time) verdict {
 	defer s.settle(b)
 	if failed := s.failure.Load(); failed != nil && failed.from < b.from {
 		s.refuse(s.ctx, s.obs.stef, formatSTEF, b.items, errEnding)
-		return unjudged
+		return undecided
 	}
 	if b.items == 0 {
 		return accepted
@@ -88,7 +88,7 @@ func (s *stream[T]) process(b *batch[T], begin time.Time) verdict {
 		return permanentlyRefused
 	}
 	s.fail(failure{b.from, why.status})
-	return unjudged
+	return undecided
 }
 
 // answer acknowledges or rejects the records of a batch. It may block until the client reads the

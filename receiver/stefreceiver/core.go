@@ -27,15 +27,15 @@ type core struct {
 	logger    *zap.Logger
 	telemetry *metadata.TelemetryBuilder
 
-	parties parties
+	clients clientTable
 	// admission bounds decoded telemetry, in bytes of OTLP.
-	admission gate
+	admission fairSemaphore
 	// decoding limits how many batches are decoded at the same time. Decoding is
 	// CPU-bound and can produce much data from few bytes, so more concurrency
 	// would use more memory and would not be faster.
-	decoding gate
-	lanes    *lanes
-	slowed   atomic.Int64 // refused streams that wait, see slowDown
+	decoding       fairSemaphore
+	streamThrottle *throttle
+	slowed         atomic.Int64 // refused streams that wait, see slowDown
 	// decompression is for OTLP requests. Streams of STEF are decompressed by their readers.
 	decompression *decompression
 	memory        streamMemory
@@ -46,8 +46,8 @@ type core struct {
 
 	// stopping is closed at the start of the shutdown.
 	stopping chan struct{}
-	// hard ends when the deadline of the shutdown has passed.
-	hard     context.Context
+	// hardCtx ends when the deadline of the shutdown has passed.
+	hardCtx  context.Context
 	hardStop context.CancelCauseFunc
 }
 
@@ -56,28 +56,28 @@ func newCore(config *Config, settings receiver.Settings) (*core, error) {
 	if err != nil {
 		return nil, err
 	}
-	cheap := new(atomic.Int64)
+	lastCheap := new(atomic.Int64)
 	c := &core{
-		config:        config,
-		logger:        settings.Logger,
-		telemetry:     telemetry,
-		parties:       parties{of: map[string]*party{}},
-		admission:     newGate(int64(config.Admission.RequestLimitMiB)*mib, int64(config.Admission.WaitingLimitMiB)*mib),
-		decoding:      newGate(decodingPlaces(), math.MaxInt64),
-		lanes:         newLanes(cheap),
-		decompression: newDecompression(config.maxMessage(), newLanes(cheap), settings.Logger),
+		config:         config,
+		logger:         settings.Logger,
+		telemetry:      telemetry,
+		clients:        clientTable{byAddress: map[string]*clientState{}},
+		admission:      newFairSemaphore(int64(config.Admission.RequestLimitMiB)*mib, int64(config.Admission.WaitingLimitMiB)*mib),
+		decoding:       newFairSemaphore(maxConcurrentDecoders(), math.MaxInt64),
+		streamThrottle: newThrottle(lastCheap),
+		decompression:  newDecompression(config.maxMessage(), newThrottle(lastCheap), settings.Logger),
 		memory: streamMemory{
 			limit:   config.streamMemory(),
-			streams: map[*streamShare]struct{}{},
+			streams: map[*streamUsage]struct{}{},
 		},
 		releaser: newReleaser(),
 		stopping: make(chan struct{}),
 	}
-	c.hard, c.hardStop = context.WithCancelCause(context.Background())
+	c.hardCtx, c.hardStop = context.WithCancelCause(context.Background())
 	return c, nil
 }
 
-func decodingPlaces() int64 { return int64(max(4, 2*runtime.GOMAXPROCS(0))) }
+func maxConcurrentDecoders() int64 { return int64(max(4, 2*runtime.GOMAXPROCS(0))) }
 
 func (c *core) ending() bool {
 	select {
@@ -104,22 +104,22 @@ func (c *core) maxItems() int {
 	return math.MaxInt
 }
 
-var errNoTime = errors.New("the receiver shuts down and shutdown_timeout is over")
+var errShutdownTimeout = errors.New("the receiver shuts down and shutdown_timeout is over")
 
-// outlive returns a context with the values of ctx that does not end with ctx. It
+// detachContext returns a context with the values of ctx that does not end with ctx. It
 // ends when the deadline of the shutdown has passed.
-func (c *core) outlive(ctx context.Context) (context.Context, context.CancelFunc) {
+func (c *core) detachContext(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
-	stop := context.AfterFunc(c.hard, func() { cancel(errNoTime) })
+	stop := context.AfterFunc(c.hardCtx, func() { cancel(errShutdownTimeout) })
 	return ctx, func() {
 		stop()
 		cancel(nil)
 	}
 }
 
-// catch converts a panic into an error. Functions that call the pipeline or a decoder must defer
+// recoverPanic converts a panic into an error. Functions that call the pipeline or a decoder must defer
 // it. Decoders read untrusted bytes.
-func (c *core) catch(m *meter, what string, err *error) {
+func (c *core) recoverPanic(m *meter, what string, err *error) {
 	value := recover()
 	if value == nil {
 		return

@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	// smallRequest is the maximum decompressed size of a request with a small place (see
+	// smallRequest is the maximum decompressed size of a request with a small permit (see
 	// decompression). It is the default message limit of gRPC servers.
 	smallRequest = 4 * mib
 	// maxRequestWindow is the largest window of zstd in a request. RFC 8878 advises senders
@@ -33,89 +33,89 @@ const (
 // would decompress each request when its last byte arrives, without a limit on the number of
 // requests.
 //
-// A place is the permission to decompress a request. Clients share the places fairly. A request
-// first acquires a small place, unless its client has no credit. If the decompressed size
+// A request needs a permit to be decompressed. Clients share the permits fairly. A request
+// first acquires a small permit, unless its client has no credit. If the decompressed size
 // exceeds smallRequest or the credit of the client, the request drops the decompressed bytes,
-// releases the small place, and waits for one of the few large places. So small requests do not
-// wait for large requests. There are half as many large places as processors, so half of the
+// releases the small permit, and waits for one of the few large permits. So small requests do not
+// wait for large requests. There are half as many large permits as processors, so half of the
 // processors remain for other clients. A waiting request keeps its compressed bytes, and is
 // admitted by their size.
 type decompression struct {
-	small, large gate
-	lanes        *lanes // for expensive requests
-	most         int64  // maximum size of a request after decompression
+	small, large fairSemaphore
+	throttle     *throttle // for expensive requests
+	maxSize      int64     // maximum size of a request after decompression
 	busy         limitedLog
 	logger       *zap.Logger
 }
 
-func newDecompression(most int64, lanes *lanes, logger *zap.Logger) *decompression {
+func newDecompression(maxSize int64, throttle *throttle, logger *zap.Logger) *decompression {
 	return &decompression{
-		small:  newGate(decodingPlaces(), math.MaxInt64),
-		large:  newGate(largePlaces(), math.MaxInt64),
-		lanes:  lanes,
-		most:   most,
-		logger: logger,
+		small:    newFairSemaphore(maxConcurrentDecoders(), math.MaxInt64),
+		large:    newFairSemaphore(maxLargePermits(), math.MaxInt64),
+		throttle: throttle,
+		maxSize:  maxSize,
+		logger:   logger,
 	}
 }
 
-func largePlaces() int64 { return int64(max(1, runtime.GOMAXPROCS(0)/2)) }
+func maxLargePermits() int64 { return int64(max(1, runtime.GOMAXPROCS(0)/2)) }
 
 func (d *decompression) waiting() int64 {
 	_, small := d.small.state()
 	_, large := d.large.state()
-	_, expensive := d.lanes.state()
+	_, expensive := d.throttle.state()
 	return small + large + expensive
 }
 
-// place is the permission to decompress a request. The request keeps its place until the
+// decompressionPermit is the permission to decompress a request. The request keeps it until the
 // decompressed request is admitted.
-type place struct {
-	gate *gate
-	of   *account
+type decompressionPermit struct {
+	semaphore *fairSemaphore
+	usage     *usage
 }
 
-// release gives up the permission to decompress. It may be called more than once.
-func (p *place) release() {
-	if p.gate != nil {
-		p.gate.release(p.of, 1)
-		p.gate = nil
+// release releases the permit, if there is one. It may be called more than once.
+func (p *decompressionPermit) release() {
+	if p.semaphore != nil {
+		p.semaphore.release(p.usage, 1)
+		p.semaphore = nil
 	}
 }
 
-// take releases the current permission to decompress, and waits for a permission of g.
-func (p *place) take(ctx context.Context, g *gate, of *account) error {
+// acquire releases the current permit, and waits for a permit of s.
+func (p *decompressionPermit) acquire(ctx context.Context, s *fairSemaphore, client *usage) error {
 	p.release()
-	if err := g.acquire(ctx, of, 1); err != nil {
+	if err := s.acquire(ctx, client, 1); err != nil {
 		return err
 	}
-	p.gate, p.of = g, of
+	p.semaphore, p.usage = s, client
 	return nil
 }
 
-// run acquires a permission to decompress (see place) and decompresses a request. The caller must
-// release the permission. run returns the error of the context, or a status: RESOURCE_EXHAUSTED if
+// run acquires a permit to decompress a request, and decompresses it. The caller must
+// release the permit. run returns the error of the context, or a status: RESOURCE_EXHAUSTED if
 // the request or its window is too large, INVALID_ARGUMENT if the request cannot be decompressed.
-func (d *decompression) run(ctx context.Context, request *otlpRequest, at *place) error {
-	toll, who := request.toll, request.toll.who
-	most := min(smallRequest, d.most, toll.affordable())
+func (d *decompression) run(ctx context.Context, request *otlpRequest, permit *decompressionPermit) error {
+	cost, client := request.cost, request.cost.client
+	limit := min(smallRequest, d.maxSize, cost.affordable())
 	var plain mem.BufferSlice
 	err := errLarger
-	if most > 0 {
-		if err := at.take(ctx, &d.small, &who.small); err != nil {
+	if limit > 0 {
+		if err := permit.acquire(ctx, &d.small, &client.small); err != nil {
 			return err
 		}
-		plain, err = inflate(ctx, request, most)
+		plain, err = decompress(ctx, request, limit)
 	}
-	if errors.Is(err, errLarger) && most < d.most {
-		at.release()
-		if err := toll.enterLane(ctx); err != nil {
+	if errors.Is(err, errLarger) && limit < d.maxSize {
+		permit.release()
+		if err := cost.acquirePermit(ctx); err != nil {
 			return err
 		}
 		d.logLarge()
-		if err := at.take(ctx, &d.large, &who.large); err != nil {
+		if err := permit.acquire(ctx, &d.large, &client.large); err != nil {
 			return err
 		}
-		plain, err = inflate(ctx, request, d.most)
+		plain, err = decompress(ctx, request, d.maxSize)
 	}
 	if err != nil {
 		if gone := ctx.Err(); gone != nil && errors.Is(err, gone) {
@@ -129,12 +129,12 @@ func (d *decompression) run(ctx context.Context, request *otlpRequest, at *place
 }
 
 func (d *decompression) logLarge() {
-	if inUse, waiting := d.large.state(); inUse+waiting < largePlaces() {
+	if inUse, waiting := d.large.state(); inUse+waiting < maxLargePermits() {
 		return
 	}
 	if skipped, ok := d.busy.due(); ok {
 		d.logger.Warn("Compressed OTLP requests of more than 4 MiB wait, because other requests are being decompressed. Senders with smaller batches would not wait.",
-			zap.Int64("large_places", largePlaces()), zap.Int64("waiting", d.waiting()), zap.Int64("not_logged", skipped))
+			zap.Int64("large_places", maxLargePermits()), zap.Int64("waiting", d.waiting()), zap.Int64("not_logged", skipped))
 	}
 }
 
@@ -143,16 +143,16 @@ var errLarger = errors.New("larger than allowed")
 func (d *decompression) refusal(err error) error {
 	switch {
 	case errors.Is(err, errLarger):
-		return exceeds(requestSize, "the request is larger than %d bytes after decompression (max_recv_msg_size_mib): send smaller batches", d.most)
+		return exceeds(requestSize, "the request is larger than %d bytes after decompression (max_recv_msg_size_mib): send smaller batches", d.maxSize)
 	case errors.Is(err, zstd.ErrWindowSizeExceeded):
 		return exceeds(requestWindow, "the zstd window of the request is larger than %d bytes: use a smaller window or a lower level at the client", maxRequestWindow)
 	}
 	return invalid(fmt.Errorf("cannot decompress the request: %w", err))
 }
 
-// inflate returns the decompressed bytes of a request, up to the limit most. It does not
-// change the request.
-func inflate(ctx context.Context, request *otlpRequest, most int64) (mem.BufferSlice, error) {
+// decompress returns the decompressed bytes of a request, if they are not more than limit. It does
+// not change the request.
+func decompress(ctx context.Context, request *otlpRequest, limit int64) (mem.BufferSlice, error) {
 	wire := request.data.Reader()
 	defer wire.Close()
 	src, end, err := decompressor(request.compression, wire)
@@ -160,11 +160,11 @@ func inflate(ctx context.Context, request *otlpRequest, most int64) (mem.BufferS
 		return nil, err
 	}
 	defer end()
-	if most < math.MaxInt64 {
-		src = io.LimitReader(src, most+1)
+	if limit < math.MaxInt64 {
+		src = io.LimitReader(src, limit+1)
 	}
-	plain, err := mem.ReadAll(request.toll.charge(ctx, src), mem.DefaultBufferPool())
-	if err == nil && int64(plain.Len()) > most {
+	plain, err := mem.ReadAll(request.cost.countBytes(ctx, src), mem.DefaultBufferPool())
+	if err == nil && int64(plain.Len()) > limit {
 		err = errLarger
 	}
 	if err != nil {

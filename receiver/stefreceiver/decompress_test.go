@@ -41,8 +41,8 @@ func textOf(n int) pmetric.Metrics {
 }
 
 // TestCompressedRequests checks that requests of each compression arrive unchanged. Requests are
-// decompressed in a limited number of places. Some requests are larger than smallRequest after
-// decompression, so they need a place for large requests.
+// decompressed with a limited number of permits. Some requests are larger than smallRequest after
+// decompression, so they need a permit for large requests.
 func TestCompressedRequests(t *testing.T) {
 	large := 40 * mib
 	if testing.Short() {
@@ -154,7 +154,7 @@ func TestCompressedRequestsTogether(t *testing.T) {
 			require.Equal(t, 16, sendCompressed(t, r, x.name, message, 2, 8))
 		})
 		t.Logf("%d bytes of %s that become %d MiB, 16 times: heap %d MiB", len(message), x.name, len(x.body)/mib, heap/mib)
-		most := decodingPlaces()*(smallRequest+maxRequestWindow) + largePlaces()*(64*mib+maxRequestWindow) + 3*128*mib
+		most := maxConcurrentDecoders()*(smallRequest+maxRequestWindow) + maxLargePermits()*(64*mib+maxRequestWindow) + 3*128*mib
 		require.Less(t, heap, 2*most, "GOGC doubles it")
 		r.requireIdle()
 		require.NoError(t, r.stop(t.Context()))
@@ -210,9 +210,9 @@ func TestCompressedRequestErrors(t *testing.T) {
 	d := r.shared.decompression
 	f := func(name string, message []byte, code codes.Code, text, reason string) {
 		t.Helper()
-		var at place
+		var at decompressionPermit
 		defer at.release()
-		request := &otlpRequest{compression: name, toll: newToll(d.lanes, &party{}, int64(len(message)))}
+		request := &otlpRequest{compression: name, cost: newCostTracker(d.throttle, &clientState{}, int64(len(message)))}
 		require.NoError(t, newCodec().Unmarshal(mem.BufferSlice{mem.SliceBuffer(message)}, request))
 		err := d.run(t.Context(), request, &at)
 		require.Equal(t, code, status.Code(err), "%v", err)
@@ -264,19 +264,19 @@ func TestCancelledRequestIsCharged(t *testing.T) {
 	to, _, _, _ := everything()
 	r := startRig(t, testConfig(), to)
 	p := r.shared.handlers[1].(*pipe[pmetric.Metrics])
-	who, leave := r.shared.parties.join(t.Context())
+	client, leave := r.shared.clients.join(t.Context())
 	defer leave()
 	message := mem.SliceBuffer(compress(t, "gzip", marshal(t, textOf(60*mib))))
 	ctx := &endingContext{t.Context(), 200}
 	err := p.export(grpc.NewContextWithServerTransportStream(ctx, gzipped{}), &otlpRequest{data: mem.BufferSlice{message}})
 	require.Equal(t, codes.Canceled, status.Code(err), "%v", err)
-	require.Less(t, who.credit.balance(), int64(-30*mib*requestCost))
+	require.Less(t, client.credit.balance(), int64(-30*mib*requestCost))
 	r.requireIdle()
 
-	honest := newToll(p.core.decompression.lanes, &party{}, 1000)
-	honest.cost = 12 * 1000 * requestCost
-	honest.abandon()
-	require.Greater(t, honest.who.credit.balance(), int64(firstCredit))
+	honest := newCostTracker(p.core.decompression.throttle, &clientState{}, 1000)
+	honest.total = 12 * 1000 * requestCost
+	honest.chargeCancelled()
+	require.Greater(t, honest.client.credit.balance(), int64(initialCredit))
 }
 
 // endingContext is a context that ends after a number of calls of Err.
@@ -307,8 +307,8 @@ func TestPlacesToDecompress(t *testing.T) {
 		require.Eventually(t, func() bool { return d.waiting() == n }, time.Minute, time.Millisecond)
 		require.EqualValues(t, n, sumOf(t, r.telemetry, "otelcol_receiver_stef_decompression_waiting", "receiver", "stef"))
 	}
-	other := &account{}
-	d.large.adjust(other, largePlaces())
+	other := &usage{}
+	d.large.adjust(other, maxLargePermits())
 	ctx, cancel := context.WithCancel(t.Context())
 	results := make(chan error, 2)
 	for range 2 {
@@ -326,12 +326,12 @@ func TestPlacesToDecompress(t *testing.T) {
 	require.Error(t, <-results)
 	waiting(0)
 
-	d.small.adjust(other, decodingPlaces())
+	d.small.adjust(other, maxConcurrentDecoders())
 	go func() { results <- export(conn, textOf(8*mib)) }()
 	waiting(1)
-	d.small.release(other, decodingPlaces())
-	waiting(1) // the request has its small place and waits for a large place
-	d.large.release(other, largePlaces())
+	d.small.release(other, maxConcurrentDecoders())
+	waiting(1) // the request has its small permit and waits for a large permit
+	d.large.release(other, maxLargePermits())
 	require.NoError(t, <-results)
 	r.requireIdle()
 }
@@ -340,7 +340,7 @@ func TestPlacesToDecompress(t *testing.T) {
 func TestCompressedRequestUnderPressure(t *testing.T) {
 	r := startRig(t, testConfig(func(c *Config) { c.Admission = AdmissionConfig{RequestLimitMiB: 1, WaitingLimitMiB: 0} }),
 		sinks{metrics: consumertest.NewNop()})
-	other := &account{}
+	other := &usage{}
 	r.shared.admission.adjust(other, mib)
 	st := status.Convert(export(r.dial(), points(5), grpc.UseCompressor("gzip")))
 	require.Equal(t, codes.Unavailable, st.Code())
@@ -358,10 +358,10 @@ func TestJoin(t *testing.T) {
 	contended := new(atomic.Int64)
 	contended.Store(int64(time.Since(processStart)))
 	for _, expensive := range []bool{false, true} {
-		for _, sizes := range [][]int{nil, {5}, {1, 2, 3}, {inflatedPiece - 1, 2, inflatedPiece, 7}} {
-			request := &otlpRequest{toll: newToll(newLanes(contended), &party{}, 0)}
+		for _, sizes := range [][]int{nil, {5}, {1, 2, 3}, {pieceSize - 1, 2, pieceSize, 7}} {
+			request := &otlpRequest{cost: newCostTracker(newThrottle(contended), &clientState{}, 0)}
 			if expensive {
-				request.toll.cost = request.toll.budget + 1
+				request.cost.total = request.cost.budget + 1
 			}
 			var want []byte
 			for i, size := range sizes {

@@ -17,12 +17,18 @@
 //	otlp.go                  an OTLP request
 //	pipe.go                  the pipeline of one signal
 //	core.go                  limits and shutdown, shared by streams and requests
-//	gate.go, party.go        fair shares of limited resources
-//	lanes.go, toll.go        lanes: permissions that clients need if they are expensive to serve
+//	fair_semaphore.go        fair shares of limited resources
+//	client_state.go          what the receiver knows about each client
+//	throttle.go              permits that streams and requests need if they are expensive to serve
+//	cost_tracker.go          the cost of an OTLP request
 //	decompress.go            decompression of OTLP requests
 //	stream_memory.go         memory that streams hold between batches
 //
 // The code is generic over all signals; package internal/signal describes them.
+//
+// A client is one connection. Some clients are expensive: their data becomes many times
+// larger when it is decoded. While other clients send, the streams and requests of an
+// expensive client need permits of a throttle (throttle.go), and wait for them.
 //
 // The handler of a STEF stream decodes in order on its own goroutine, because a
 // batch can only be read after the previous batch. It hands each batch to another

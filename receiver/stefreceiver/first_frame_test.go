@@ -27,7 +27,7 @@ func TestFirstFrameLargerThanBatch(t *testing.T) {
 		dp.Attributes().PutStr("text", fmt.Sprint(dp.IntValue(), strings.Repeat("x", mib>>10)))
 		return false
 	})
-	var others account
+	var others usage
 	r.shared.admission.adjust(&others, 6*mib)
 	err := metricKind.mustOpen(t, r.dial()).deliver(md)
 	r.shared.admission.release(&others, 6*mib)

@@ -28,25 +28,25 @@ import (
 func (s *shared) takeTLS(ctx context.Context) (*configgrpc.ServerConfig, credentials.TransportCredentials, error) {
 	config := s.config.ServerConfig
 	if !config.TLS.HasValue() {
-		return &config, &plain{insecure.NewCredentials(), s}, nil
+		return &config, &plaintextCredentials{insecure.NewCredentials(), s}, nil
 	}
 	tls, err := config.TLS.Get().LoadTLSConfig(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
 	config.TLS = configoptional.None[configtls.ServerConfig]()
-	return &config, &loggedTLS{credentials.NewTLS(tls), s}, nil
+	return &config, &tlsCredentials{credentials.NewTLS(tls), s}, nil
 }
 
-type loggedTLS struct {
+type tlsCredentials struct {
 	credentials.TransportCredentials
 	s *shared
 }
 
 // ServerHandshake implements credentials.TransportCredentials.
-func (l *loggedTLS) ServerHandshake(conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
+func (l *tlsCredentials) ServerHandshake(conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	safe, info, err := l.TransportCredentials.ServerHandshake(conn)
-	if err != nil && !silent(err) {
+	if err != nil && !needsNoLog(err) {
 		at := handshakeCause(err)
 		if skipped, ok := l.s.handshakes[at].due(); ok {
 			l.s.logger.Warn("A client could not connect: the TLS handshake failed."+handshakeHint(at),
@@ -57,20 +57,20 @@ func (l *loggedTLS) ServerHandshake(conn net.Conn) (net.Conn, credentials.AuthIn
 }
 
 // Clone implements credentials.TransportCredentials.
-func (l *loggedTLS) Clone() credentials.TransportCredentials {
-	return &loggedTLS{l.TransportCredentials.Clone(), l.s}
+func (l *tlsCredentials) Clone() credentials.TransportCredentials {
+	return &tlsCredentials{l.TransportCredentials.Clone(), l.s}
 }
 
-// plain are the credentials of a receiver without TLS. They log clients that use TLS or HTTP/1.1:
+// plaintextCredentials are the credentials of a receiver without TLS. They log clients that use TLS or HTTP/1.1:
 // gRPC closes such connections without a log line.
-type plain struct {
+type plaintextCredentials struct {
 	credentials.TransportCredentials
 	s *shared
 }
 
 // ServerHandshake implements credentials.TransportCredentials. It waits for the first bytes of the
 // client. The wait is bounded, because gRPC has set a deadline for the handshake.
-func (l *plain) ServerHandshake(conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
+func (l *plaintextCredentials) ServerHandshake(conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	first := make([]byte, http1.HeadSize)
 	first = first[:peek(conn, first)]
 	if bytes.HasPrefix(first, []byte{0x16, 0x03}) { // a handshake of TLS
@@ -96,14 +96,14 @@ const notHTTP1 = "OTLP/HTTP is not accepted here, only OTLP/gRPC and STEF: set O
 	"use the exporter otlp_grpc or stef in a Collector, or send OTLP/HTTP to an otlp receiver (usually port 4318)"
 
 // Clone implements credentials.TransportCredentials.
-func (l *plain) Clone() credentials.TransportCredentials {
-	return &plain{l.TransportCredentials.Clone(), l.s}
+func (l *plaintextCredentials) Clone() credentials.TransportCredentials {
+	return &plaintextCredentials{l.TransportCredentials.Clone(), l.s}
 }
 
-// silent reports whether a failed handshake needs no log line: health checks of load
+// needsNoLog reports whether a failed handshake needs no log line: health checks of load
 // balancers open connections and close them, and a shutdown closes connections that are
 // being opened.
-func silent(err error) bool {
+func needsNoLog(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, net.ErrClosed)
 }
 

@@ -271,7 +271,7 @@ func TestSlowClientReleasesPlace(t *testing.T) {
 	r := startRig(t, testConfig(func(c *Config) { c.Admission = AdmissionConfig{RequestLimitMiB: 1} }), to)
 	good := chunksOf(t, []pmetric.Metrics{points(5)})
 	half := len(good[2]) / 2
-	clients := int(2 * decodingPlaces())
+	clients := int(2 * maxConcurrentDecoders())
 	for range clients {
 		p := rawOpen(t, r, "Metrics")
 		p.data(good[0], true)
@@ -289,12 +289,12 @@ func TestSlowClientReleasesPlace(t *testing.T) {
 func TestSlowRefusedClientReleasesPlace(t *testing.T) {
 	to, _, _, _ := everything()
 	r := startRig(t, testConfig(func(c *Config) { c.Admission = AdmissionConfig{RequestLimitMiB: 1} }), to)
-	other := &account{}
+	other := &usage{}
 	r.shared.admission.adjust(other, mib)
 	good := chunksOf(t, []pmetric.Metrics{points(5)})
 	half := len(good[2]) / 2
 	var slow []*raw
-	for range 2 * decodingPlaces() {
+	for range 2 * maxConcurrentDecoders() {
 		p := rawOpen(t, r, "Metrics")
 		p.data(good[0], true)
 		p.data(good[1], true)
@@ -348,7 +348,7 @@ func TestDecoderPanics(t *testing.T) {
 }
 
 // TestUnreadAnswersHoldNothing: while a stream waits because its client does not read answers, the stream
-// does not use admission or places for decoding, which other clients need. It decodes only one batch
+// does not use admission or permissions to decode, which other clients need. It decodes only one batch
 // more than the pipeline may process at the same time.
 func TestUnreadAnswersHoldNothing(t *testing.T) {
 	settings := receivertest.NewNopSettings(metadata.Type)

@@ -20,7 +20,7 @@ import (
 func sumOfLimits(c *Config, processors int) int64 {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(processors))
 	const record, small = 32, 4
-	places, large := decodingPlaces(), largePlaces()
+	places, large := maxConcurrentDecoders(), maxLargePermits()
 	message, batch := c.maxMessage()/mib, int64(c.MaxBatchMiB)
 	return c.receiving()/mib +
 		2*int64(c.Limits.MemoryLimitMiB) + message +

@@ -47,7 +47,7 @@ func testCheap[T any](t *testing.T, name string, sig *signal.Descriptor[T], form
 	defer d.Reader.Close()
 	var c credit
 	var z sizer
-	least, greatest := int64(firstCredit), 0.0
+	least, greatest := int64(initialCredit), 0.0
 	var received, decoded int64
 	for _, part := range parts {
 		sent, err := sig.Unmarshal(part)
@@ -67,14 +67,14 @@ func testCheap[T any](t *testing.T, name string, sig *signal.Descriptor[T], form
 		least = min(least, c.add(wire, cost))
 	}
 	t.Logf("%-18s %5.1f times the bytes in all, %5.1f times in one batch", name, float64(decoded)/float64(received), greatest)
-	require.EqualValues(t, firstCredit, least)
+	require.EqualValues(t, initialCredit, least)
 	testCheapRequests(t, name, sig, parts)
 }
 
 // testCheapRequests: no client that sends the recordings as compressed OTLP becomes expensive.
 func testCheapRequests[T any](t *testing.T, name string, sig *signal.Descriptor[T], parts [][]byte) {
 	for _, compression := range []string{"gzip", "zstd"} {
-		who, lanes := &party{}, newLanes(new(atomic.Int64))
+		client, throttle := &clientState{}, newThrottle(new(atomic.Int64))
 		greatest, expensive := 0.0, 0
 		for _, part := range parts {
 			wire := int64(compressedSize(t, compression, part))
@@ -82,8 +82,8 @@ func testCheapRequests[T any](t *testing.T, name string, sig *signal.Descriptor[
 			require.NoError(t, err)
 			weight := requestWeight(int64(len(part)), memory)
 			greatest = max(greatest, float64(weight)/float64(wire))
-			request := newToll(lanes, who, wire)
-			if request.settle(weight); request.expensive() {
+			request := newCostTracker(throttle, client, wire)
+			if request.charge(weight); request.expensive() {
 				expensive++
 			}
 		}

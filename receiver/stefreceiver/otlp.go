@@ -25,7 +25,7 @@ import (
 type otlpRequest struct {
 	data        mem.BufferSlice
 	compression string // compression of data, "" for none
-	toll        *toll
+	cost        *costTracker
 }
 
 // take returns the bytes of the request and leaves it empty. The caller must free
@@ -40,20 +40,20 @@ func (r *otlpRequest) take() mem.Buffer {
 // decompression does: in pieces, with a pause after each piece. Copying 57 MiB at once would
 // occupy a processor for 10 ms or more, and a batch of another client could wait that long.
 func (r *otlpRequest) join(ctx context.Context) {
-	if len(r.data) < 2 || !r.toll.expensive() {
+	if len(r.data) < 2 || !r.cost.expensive() {
 		r.data = mem.BufferSlice{r.take()}
 		return
 	}
 	body := bodies.Get(r.data.Len())
 	joined, piece := 0, 0
-	r.toll.began = time.Now()
+	r.cost.pieceStart = time.Now()
 	for _, part := range r.data {
 		n := copy((*body)[joined:], part.ReadOnlyData())
 		part.Free()
 		joined += n
-		if piece += n; piece >= inflatedPiece {
+		if piece += n; piece >= pieceSize {
 			piece = 0
-			r.toll.pause(ctx, inflatedPiece)
+			r.cost.pause(ctx, pieceSize)
 		}
 	}
 	r.data = mem.BufferSlice{mem.NewBuffer(body, bodies)}
@@ -115,25 +115,25 @@ func (c codec) Unmarshal(data mem.BufferSlice, m any) error {
 
 // export sends a request to the pipeline. The error is a status.
 func (p *pipe[T]) export(ctx context.Context, request *otlpRequest) error {
-	who, leave := p.core.parties.join(ctx)
+	client, leave := p.core.clients.join(ctx)
 	defer leave()
-	var at place
-	defer at.release() // a refused request keeps its permission to decompress until its items are counted
+	var permit decompressionPermit
+	defer permit.release() // a refused request keeps its permit to decompress until its items are counted
 	request.compression = compressionOf(ctx, request.data)
-	toll := newToll(p.core.decompression.lanes, who, int64(request.data.Len()))
-	request.toll = toll
-	defer toll.leaveLane()
-	weight, err := p.admit(ctx, who, request, &at)
+	cost := newCostTracker(p.core.decompression.throttle, client, int64(request.data.Len()))
+	request.cost = cost
+	defer cost.releasePermit()
+	weight, err := p.admit(ctx, client, request, &permit)
 	if err != nil {
 		return p.notAdmitted(ctx, request, err)
 	}
-	if err = toll.enterLane(ctx); err != nil {
+	if err = cost.acquirePermit(ctx); err != nil {
 		err = p.notAdmitted(ctx, request, err)
 	} else {
 		err = p.process(ctx, request)
 	}
-	p.core.admission.release(&who.admission, weight)
-	toll.pause(ctx, toll.weight)
+	p.core.admission.release(&client.admission, weight)
+	cost.pause(ctx, cost.weight)
 	return err
 }
 
@@ -161,42 +161,42 @@ func (p *pipe[T]) process(ctx context.Context, request *otlpRequest) error {
 // admits the size of the request on the wire, then decompresses the request, and then
 // admits its weight, as for a batch of a stream. Before the second admission it releases the
 // admitted bytes, because requests that hold some bytes and wait for more bytes could block each
-// other. For the same reason, it releases the permission to decompress (see place) and the lane
-// (see lanes) before it waits.
-func (p *pipe[T]) admit(ctx context.Context, who *party, request *otlpRequest, at *place) (int64, error) {
+// other. For the same reason, it releases the permit to decompress and the permit of the throttle
+// before it waits.
+func (p *pipe[T]) admit(ctx context.Context, client *clientState, request *otlpRequest, permit *decompressionPermit) (int64, error) {
 	admission := &p.core.admission
 	sent := admission.weight(int64(request.data.Len()))
-	if err := admission.acquire(ctx, &who.admission, sent); err != nil {
+	if err := admission.acquire(ctx, &client.admission, sent); err != nil {
 		return 0, err
 	}
-	weight, err := p.weigh(ctx, request, at)
+	weight, err := p.weigh(ctx, request, permit)
 	if err == nil {
-		request.toll.settle(weight)
+		request.cost.charge(weight)
 	} else if bad := (*badRequest)(nil); errors.As(err, &bad) {
 		p.meter.refused(bad.reason)
-		request.toll.refuse(ctx)
+		request.cost.chargeInvalid(ctx)
 	} else {
-		request.toll.abandon()
+		request.cost.chargeCancelled()
 	}
 	if err != nil || weight <= sent {
-		at.release()
+		permit.release()
 		if err != nil {
-			admission.release(&who.admission, sent)
+			admission.release(&client.admission, sent)
 		}
 		return sent, err
 	}
-	admission.release(&who.admission, sent)
-	w := admission.enter(&who.admission, weight)
-	if w.mayWait() {
-		at.release()
-		request.toll.leaveLane()
+	admission.release(&client.admission, sent)
+	w := admission.acquireOrEnqueue(&client.admission, weight)
+	if w.accepted() {
+		permit.release()
+		request.cost.releasePermit()
 	}
 	return weight, admission.wait(ctx, w)
 }
 
-func (p *pipe[T]) weigh(ctx context.Context, request *otlpRequest, at *place) (int64, error) {
+func (p *pipe[T]) weigh(ctx context.Context, request *otlpRequest, permit *decompressionPermit) (int64, error) {
 	if request.compression != "" {
-		if err := p.core.decompression.run(ctx, request, at); err != nil {
+		if err := p.core.decompression.run(ctx, request, permit); err != nil {
 			return 0, err
 		}
 	}
@@ -229,7 +229,7 @@ const memoryPerRequest = 5
 func (p *pipe[T]) decodeOTLP(request *otlpRequest) (batch T, err error) {
 	body := request.take()
 	defer body.Free()
-	defer p.core.catch(p.meter, "decoder", &err)
+	defer p.core.recoverPanic(p.meter, "decoder", &err)
 	return p.Unmarshal(body.ReadOnlyData())
 }
 
@@ -239,7 +239,7 @@ func (p *pipe[T]) notAdmitted(ctx context.Context, request *otlpRequest, err err
 	st, final := status.FromError(err)
 	switch {
 	case final:
-	case errors.Is(err, errNoRoom):
+	case errors.Is(err, errQueueFull):
 		st = unavailable(err.Error(), p.core.config.RetryAfter)
 		p.meter.notAdmitted("otlp")
 	default:

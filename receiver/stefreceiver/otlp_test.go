@@ -244,7 +244,7 @@ func TestOTLPUnderPressure(t *testing.T) {
 func TestOTLPGivesUpWaiting(t *testing.T) {
 	r := startRig(t, testConfig(func(c *Config) { c.Admission = AdmissionConfig{RequestLimitMiB: 1, WaitingLimitMiB: 1} }),
 		sinks{metrics: consumertest.NewNop()})
-	other := &account{}
+	other := &usage{}
 	r.shared.admission.adjust(other, mib)
 	conn := r.dial()
 	refused := func() int64 {

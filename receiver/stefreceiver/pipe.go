@@ -56,9 +56,9 @@ func newObsReport(settings receiver.Settings, transport string, longLived bool) 
 // deliver passes a batch to the pipeline. If the pipeline panics, the batch is lost
 // and the Collector continues.
 func (p *pipe[T]) deliver(ctx context.Context, batch T) (err error) {
-	defer p.core.catch(p.meter, "pipeline", &err)
+	defer p.core.recoverPanic(p.meter, "pipeline", &err)
 	if err = p.consume(ctx, batch); err != nil {
-		_ = refusalOf(err, 0) // the methods of err may panic: call them here, where catch recovers
+		_ = refusalOf(err, 0) // the methods of err may panic: call them here, where recoverPanic is deferred
 	}
 	return err
 }

@@ -68,9 +68,9 @@ func openingOf(ctx context.Context) *opening {
 	return &opening{}
 }
 
-// noteAdmitted is the last interceptor of streams: when it runs, no other interceptor has refused
+// markAdmitted is the last interceptor of streams: when it runs, no other interceptor has refused
 // the stream.
-func noteAdmitted(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+func markAdmitted(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
 	openingOf(stream.Context()).admitted = true
 	return handler(srv, stream)
 }
@@ -110,20 +110,20 @@ func (s *shared) explainRefused(srv any, stream grpc.ServerStream, info *grpc.St
 }
 
 // slowDown charges a client for a stream that is refused. A client that opens such streams
-// again and again waits for a lane, and then for a pause, if other clients are present. At most
+// again and again waits for a permit of the throttle, and then pauses, if other clients are active. At most
 // maxSlowed streams wait, because each takes memory, and limits::max_streams does not count them.
 func (c *core) slowDown(ctx context.Context) {
-	who, leave := c.parties.join(ctx)
+	client, leave := c.clients.join(ctx)
 	defer leave()
-	if who.credit.add(0, streamCost) >= 0 {
+	if client.credit.add(0, streamCost) >= 0 {
 		return
 	}
 	defer c.slowed.Add(-1)
 	if c.slowed.Add(1) > maxSlowed {
 		return
 	}
-	if lane, err := c.lanes.enter(ctx, &who.lanes); lane && err == nil {
-		c.lanes.leave(ctx, &who.lanes, streamWork, 0)
+	if acquired, err := c.streamThrottle.acquirePermit(ctx, &client.streamThrottle); acquired && err == nil {
+		c.streamThrottle.releasePermit(ctx, &client.streamThrottle, streamWork, 0)
 	}
 }
 

@@ -300,11 +300,11 @@ func (h hostWith) GetExtensions() map[component.ID]component.Component { return 
 
 func TestAuthentication(t *testing.T) {
 	ctx, id := context.Background(), component.MustNewID("test")
-	who := make(chan client.AuthData, 2)
+	identities := make(chan client.AuthData, 2)
 	config := testConfig(func(c *Config) { c.ServerConfig.Auth = configoptional.Some(configauth.Config{AuthenticatorID: id}) })
 	part, err := NewFactory().CreateMetrics(ctx, receivertest.NewNopSettings(ownmetadata.Type), config,
 		acting(t, func(ctx context.Context, _ pmetric.Metrics) error {
-			who <- client.FromContext(ctx).Auth
+			identities <- client.FromContext(ctx).Auth
 			return nil
 		}))
 	require.NoError(t, err)
@@ -325,7 +325,7 @@ func TestAuthentication(t *testing.T) {
 	s := &sender[pmetric.Metrics]{stream: stream}
 	require.NoError(t, metricKind.make(s, stream.WriterOptions()...))
 	require.NoError(t, s.deliver(points(1)))
-	require.Equal(t, identity("blue"), <-who)
+	require.Equal(t, identity("blue"), <-identities)
 }
 
 // The receiver counts and logs clients whose credentials it refuses, with STEF and with OTLP. It does not

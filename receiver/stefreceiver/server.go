@@ -27,7 +27,7 @@ type server struct {
 	started  bool
 	stopped  bool // stopped, or being stopped
 	address  net.Addr
-	pending  *pending
+	pending  *handshakeListener
 	grpc     *grpc.Server
 	stef     *stefgrpc.Server
 	serving  sync.WaitGroup
@@ -81,7 +81,7 @@ func (s *shared) listen(ctx context.Context, host component.Host) error {
 		configgrpc.WithGrpcServerOption(grpc.ForceServerCodecV2(newCodec())),
 		// This interceptor runs before all chained interceptors, and so before authentication.
 		configgrpc.WithGrpcServerOption(grpc.StreamInterceptor(s.explainRefused)),
-		configgrpc.WithGrpcServerOption(grpc.ChainStreamInterceptor(noteAdmitted)),
+		configgrpc.WithGrpcServerOption(grpc.ChainStreamInterceptor(markAdmitted)),
 		configgrpc.WithGrpcServerOption(grpc.WaitForHandlers(true)))
 	if err != nil {
 		return serverError(err)
@@ -94,7 +94,7 @@ func (s *shared) listen(ctx context.Context, host component.Host) error {
 	if err := s.observe(transport); err != nil {
 		return errors.Join(err, listener.Close())
 	}
-	srv.pending = newPending(listener, s.config)
+	srv.pending = newHandshakeListener(listener, s.config)
 	srv.grpc, srv.stef, srv.address = g, transport, listener.Addr()
 	s.logger.Info("Starting the STEF server", zap.Stringer("endpoint", srv.address), zap.Bool("otlp", s.config.OTLP.Enabled))
 	srv.serving.Go(func() {
@@ -129,7 +129,7 @@ func (s *shared) drain(ctx context.Context) error {
 	srv := &s.server
 	ctx, cancel := context.WithTimeout(ctx, s.config.ShutdownTimeout)
 	defer cancel()
-	late := context.AfterFunc(ctx, func() { s.hardStop(errNoTime) })
+	late := context.AfterFunc(ctx, func() { s.hardStop(errShutdownTimeout) })
 	defer late()
 
 	srv.pending.end()

@@ -227,7 +227,7 @@ func TestAcceptedTooLate(t *testing.T) {
 	listener, err := net.Listen("tcp", "localhost:0")
 	require.NoError(t, err)
 	defer listener.Close()
-	p := newPending(listener, testConfig())
+	p := newHandshakeListener(listener, testConfig())
 	p.end()
 	silent, err := net.Dial("tcp", listener.Addr().String())
 	require.NoError(t, err)

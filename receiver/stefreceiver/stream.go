@@ -43,40 +43,40 @@ type stream[T any] struct {
 	source    source
 	reader    signal.Reader
 	decoder   *signal.Decoder[T]
-	party     *party
-	memory    *streamShare
+	client    *clientState
+	memory    *streamUsage
 
 	// ctx is the context for the pipeline. It has the values of the stream's context,
 	// such as the identity of the client, but does not end with it: if a client
 	// disconnects, the data that it sent before is still processed.
 	ctx context.Context
-	// going ends when the stream ends, fails or must end.
-	going context.Context
-	stop  context.CancelFunc
+	// decodeCtx ends when the stream ends, fails or must end.
+	decodeCtx context.Context
+	stop      context.CancelFunc
 
-	slots      chan struct{} // one for each batch that the pipeline may process at the same time
-	unanswered chan struct{} // one for each batch that may be decoded and not answered: one more than in slots
-	running    sync.WaitGroup
-	failure    atomic.Pointer[failure] // why the stream ends early
-	evicted    atomic.Bool             // the stream must end because it holds too much memory
-	refused    bool                    // the stream ends because too much data waits for admission
-	unacked    atomic.Int64            // records decoded, but neither acknowledged nor rejected
-	decoding   bool                    // the stream may decode (core.decoding) and has admitted bytes
-	paused     bool                    // the stream released the permission to decode and the admitted bytes while it waits for the client
-	held       int64
-	lane       bool  // the stream holds a lane (see lanes)
-	yielded    bool  // the stream released its lane while it waits for the client
-	kept       int64 // memory of the reader after the last batch
-	mark       int64 // number of delivered bytes when kept was measured
-	compressed bool
-	claimed    int64 // memory for a frame that is allocated before its bytes arrive
+	slots           chan struct{} // one for each batch that the pipeline may process at the same time
+	unanswered      chan struct{} // one for each batch that may be decoded and not answered: one more than in slots
+	processing      sync.WaitGroup
+	failure         atomic.Pointer[failure] // why the stream ends early
+	evicted         atomic.Bool             // the stream must end because it holds too much memory
+	refused         bool                    // the stream ends because too much data waits for admission
+	unacked         atomic.Int64            // records decoded, but neither acknowledged nor rejected
+	admitted        bool                    // the stream may decode (core.decoding) and has admitted bytes
+	resumeAdmission bool                    // the stream released the permission to decode and the admitted bytes while it waits for the client
+	admittedBytes   int64                   // bytes of admission that the stream uses for the next batch
+	permit          bool                    // the stream holds a permit of core.streamThrottle
+	resumePermit    bool                    // the stream released its permit while it waits for the client, and acquires it again
+	readerMemory    int64                   // memory of the reader after the last batch
+	measuredAt      int64                   // number of delivered bytes when readerMemory was measured
+	compressed      bool
+	frameMemory     int64 // memory for a frame that is allocated before its bytes arrive
 
-	records uint64 // number of decoded records
-	wire    int64
-	plain   int64
-	dict    int64
-	added   int64
-	sizer   sizer
+	records        uint64 // number of decoded records
+	wireBytes      int64  // received bytes
+	plainBytes     int64  // decompressed bytes
+	dictBytes      int64  // memory of the dictionaries
+	allocatedBytes int64  // bytes that decoding has allocated so far
+	sizer          sizer
 }
 
 // failure is a batch that was refused temporarily.
@@ -103,29 +103,29 @@ func newStream[T any](p *pipe[T], t transport) *stream[T] {
 func (s *stream[T]) serve() error {
 	s.meter.opened()
 	var leave func()
-	s.party, leave = s.core.parties.join(s.transport.Context())
+	s.client, leave = s.core.clients.join(s.transport.Context())
 	defer leave()
-	ctx, cancel := s.core.outlive(s.transport.Context())
+	ctx, cancel := s.core.detachContext(s.transport.Context())
 	defer cancel()
 	s.ctx = ctx
-	s.going, s.stop = context.WithCancel(s.transport.Context())
+	s.decodeCtx, s.stop = context.WithCancel(s.transport.Context())
 	defer s.stop()
 
 	err := s.decodeAll()
 	if errors.Is(err, context.Canceled) && s.transport.Context().Err() != nil {
 		err = s.source.end() // the context ends also when gRPC refuses a message
 	}
-	if err != nil && !s.refused && s.going.Err() == nil {
-		s.party.credit.add(0, errorCost)
+	if err != nil && !s.refused && s.decodeCtx.Err() == nil {
+		s.client.credit.add(0, errorCost)
 	}
-	s.running.Wait()
+	s.processing.Wait()
 	if failure := s.failure.Load(); failure != nil {
 		err = failure.status.Err()
 	} else if s.evicted.Load() {
 		err = errHeldMost
 	}
 	s.meter.unacked(-s.unacked.Load())
-	s.meter.dictionaries(-s.dict, false)
+	s.meter.dictionaries(-s.dictBytes, false)
 	s.ended(err)
 	return err
 }
@@ -145,12 +145,12 @@ func (s *stream[T]) decodeAll() (err error) {
 	defer s.core.releaser.leave()
 	s.memory = s.core.memory.join(s.evict)
 	defer s.core.memory.leave(s.memory)
-	defer s.core.catch(s.meter, "decoder", &err)
+	defer s.core.recoverPanic(s.meter, "decoder", &err)
 	defer s.release()
-	if err := s.core.memory.wait(s.going); err != nil {
+	if err := s.core.memory.wait(s.decodeCtx); err != nil {
 		return err
 	}
-	if err := s.acquireLane(s.party.credit.add(0, streamCost) < 0); err != nil {
+	if err := s.acquirePermit(s.client.credit.add(0, streamCost) < 0); err != nil {
 		return err
 	}
 	options := []stefpdata.DecoderOption{
@@ -166,16 +166,16 @@ func (s *stream[T]) decodeAll() (err error) {
 	}
 	s.reader = s.decoder.Reader
 	defer s.reader.Close()
-	s.releaseLane(s.lane, streamWork, 0)
-	s.lane = false
+	s.releasePermit(s.permit, streamWork, 0)
+	s.permit = false
 	stats := s.reader.Stats()
 	s.compressed = stats.Compression == stef.Zstd
 	s.noteMemory(stats)
 	for s.failure.Load() == nil && !s.evicted.Load() {
 		select { // wait here, before the stream acquires anything that other clients need
 		case s.unanswered <- struct{}{}:
-		case <-s.going.Done():
-			return s.going.Err()
+		case <-s.decodeCtx.Done():
+			return s.decodeCtx.Err()
 		}
 		if err := s.admit(); err != nil {
 			return err
@@ -192,28 +192,28 @@ func (s *stream[T]) decodeAll() (err error) {
 
 // noteMemory records the memory that the reader holds after a batch was decoded.
 func (s *stream[T]) noteMemory(stats stef.ReaderStats) {
-	s.kept, s.mark = int64(stats.HeldBytes), s.source.delivered
-	s.core.memory.set(s.memory, s.kept)
+	s.readerMemory, s.measuredAt = int64(stats.HeldBytes), s.source.delivered
+	s.core.memory.set(s.memory, s.readerMemory)
 }
 
 // admit waits for the start of the next batch, and then for the permission to decode and
 // for admission. At the end of the stream it returns nil without admission.
 func (s *stream[T]) admit() error {
 	expected := s.sizer.last
-	s.claimed = partialFrame
+	s.frameMemory = partialFrame
 	var plain, coded int64 // announced sizes of the next frame, if a frame is next
 	if s.reader.BufferedRecords() == 0 && s.source.delivered == s.reader.Stats().Bytes {
 		if !s.source.await() {
 			return nil
 		}
 		if plain, coded = s.source.frameSizes(s.compressed); plain > 0 {
-			s.claimed = min(plain, partialFrame)
+			s.frameMemory = min(plain, partialFrame)
 			if expected == 0 {
 				expected = min(plain, int64(s.core.config.MaxBatchMiB)*mib)
 			}
 		}
 	}
-	if err := s.core.memory.wait(s.going); err != nil {
+	if err := s.core.memory.wait(s.decodeCtx); err != nil {
 		return err
 	}
 	if err := s.estimateCost(plain, coded); err != nil {
@@ -222,17 +222,17 @@ func (s *stream[T]) admit() error {
 	// Acquire the permission to decode before admission. Only a few streams have this permission
 	// at the same time, so only these few can wait for admission. All other streams wait here, and
 	// hold only received bytes.
-	if err := s.core.decoding.acquire(s.going, &s.party.decoding, 1); err != nil {
+	if err := s.core.decoding.acquire(s.decodeCtx, &s.client.decoding, 1); err != nil {
 		return err
 	}
 	weight := s.core.admission.weight(expected)
-	err := s.core.admission.acquire(s.going, &s.party.admission, weight)
-	s.decoding, s.held = true, 0 // from here on, release releases the permission to decode and the admitted bytes
+	err := s.core.admission.acquire(s.decodeCtx, &s.client.admission, weight)
+	s.admitted, s.admittedBytes = true, 0 // from here on, release releases the permission to decode and the admitted bytes
 	if err == nil {
-		s.held = weight
+		s.admittedBytes = weight
 		return nil
 	}
-	if !errors.Is(err, errNoRoom) {
+	if !errors.Is(err, errQueueFull) {
 		return err
 	}
 	// Read the first record to count the records of the frame. None of these records reaches
@@ -255,38 +255,39 @@ const partialFrame = 4 * mib
 // and coded are the announced sizes of the frame that begins with the batch, or 0 if no frame
 // begins or its sizes are not known.
 func (s *stream[T]) estimateCost(plain, coded int64) error {
-	left := s.party.credit.balance() + creditPerByte*coded
-	if err := s.acquireLane(left < plain); err != nil {
+	left := s.client.credit.balance() + creditPerByte*coded
+	if err := s.acquirePermit(left < plain); err != nil {
 		return err
 	}
 	limit := int64(s.core.config.MaxBatchMiB) * mib
-	if s.lane {
-		limit = min(limit, laneBatch)
+	if s.permit {
+		limit = min(limit, throttledBatch)
 	} else {
-		limit = min(limit, max(laneBatch, memoryPerOTLP*left))
+		limit = min(limit, max(throttledBatch, memoryPerOTLP*left))
 	}
 	s.decoder.SetMaxBytes(int(limit))
 	return nil
 }
 
-// acquireLane acquires a lane (see lanes) if the stream is expensive and other clients are present.
-func (s *stream[T]) acquireLane(expensive bool) (err error) {
+// acquirePermit acquires a permit of the throttle if the stream is expensive and other clients are
+// active.
+func (s *stream[T]) acquirePermit(expensive bool) (err error) {
 	if !expensive {
-		s.core.lanes.cheap.Store(int64(time.Since(processStart)))
+		s.core.streamThrottle.lastCheap.Store(int64(time.Since(processStart)))
 		return nil
 	}
-	s.lane, err = s.core.lanes.enter(s.going, &s.party.lanes)
+	s.permit, err = s.core.streamThrottle.acquirePermit(s.decodeCtx, &s.client.streamThrottle)
 	if err != nil {
-		s.lane = false
+		s.permit = false
 	}
 	return err
 }
 
-// releaseLane releases the lane (see lanes), if held is true, after the work on a batch of the
-// given weight.
-func (s *stream[T]) releaseLane(held bool, worked time.Duration, weight int64) {
+// releasePermit releases the permit of the throttle, if held is true, after the work on a batch of
+// the given weight.
+func (s *stream[T]) releasePermit(held bool, worked time.Duration, weight int64) {
 	if held {
-		s.core.lanes.leave(s.going, &s.party.lanes, worked, weight)
+		s.core.streamThrottle.releasePermit(s.decodeCtx, &s.client.streamThrottle, worked, weight)
 	}
 }
 
@@ -296,43 +297,43 @@ const streamWork = time.Millisecond
 // pause releases the admission of the stream while it waits for the client within a frame.
 // So a client cannot block other clients by sending half of a frame.
 func (s *stream[T]) pause() {
-	if received := s.source.delivered - s.mark; received > 0 {
-		s.core.memory.set(s.memory, s.kept+s.claimed+2*received)
+	if received := s.source.delivered - s.measuredAt; received > 0 {
+		s.core.memory.set(s.memory, s.readerMemory+s.frameMemory+2*received)
 	}
-	s.paused, s.yielded = s.decoding, s.lane
+	s.resumeAdmission, s.resumePermit = s.admitted, s.permit
 	s.release()
 }
 
-// resume acquires again what pause released. It waits for the lane (see lanes) and for the
+// resume acquires again what pause released. It waits for the permit of the throttle and for the
 // permission to decode, but not for the admitted bytes.
 func (s *stream[T]) resume() {
-	if s.yielded {
-		s.yielded = false
-		if s.core.lanes.acquire(s.going, &s.party.lanes, 1) != nil {
+	if s.resumePermit {
+		s.resumePermit = false
+		if s.core.streamThrottle.acquire(s.decodeCtx, &s.client.streamThrottle, 1) != nil {
 			return // the next read returns the reason
 		}
-		s.lane = true
+		s.permit = true
 	}
-	if !s.paused {
+	if !s.resumeAdmission {
 		return
 	}
-	s.paused = false
-	if s.core.decoding.acquire(s.going, &s.party.decoding, 1) != nil {
+	s.resumeAdmission = false
+	if s.core.decoding.acquire(s.decodeCtx, &s.client.decoding, 1) != nil {
 		return // the next read returns the reason
 	}
-	s.decoding = true
-	s.core.admission.reacquire(&s.party.admission, s.held)
+	s.admitted = true
+	s.core.admission.reacquire(&s.client.admission, s.admittedBytes)
 }
 
 func (s *stream[T]) release() {
-	if s.lane {
-		s.lane = false
-		s.core.lanes.release(&s.party.lanes, 1)
+	if s.permit {
+		s.permit = false
+		s.core.streamThrottle.release(&s.client.streamThrottle, 1)
 	}
-	if s.decoding {
-		s.decoding = false
-		s.core.decoding.release(&s.party.decoding, 1)
-		s.core.admission.release(&s.party.admission, s.held)
+	if s.admitted {
+		s.admitted = false
+		s.core.decoding.release(&s.client.decoding, 1)
+		s.core.admission.release(&s.client.admission, s.admittedBytes)
 	}
 }
 
@@ -343,8 +344,8 @@ func (s *stream[T]) next() error {
 	decoded, err := s.decoder.Decode()
 	stats := s.reader.Stats()
 	stats.Records = s.decoder.Records() // without a record that ends the stream because it is too large
-	b := batch[T]{data: decoded, from: s.records + 1, to: stats.Records, lane: s.lane, began: begin}
-	s.lane = false
+	b := batch[T]{data: decoded, from: s.records + 1, to: stats.Records, permit: s.permit, began: begin}
+	s.permit = false
 	var bad stefpdata.RecordErrors
 	if errors.As(err, &bad) {
 		b.bad, err = idsOf(bad), nil
@@ -352,7 +353,7 @@ func (s *stream[T]) next() error {
 			_, err = s.decoder.Decode() // returns the error that ended the stream after these records
 		}
 	}
-	s.account(&b, stats)
+	s.countBatch(&b, stats)
 	if len(bad) > 0 {
 		s.refuse(s.ctx, s.obs.stef, formatSTEF, int(bad.Records()), bad)
 	}
@@ -365,30 +366,30 @@ func (s *stream[T]) next() error {
 	return err
 }
 
-// account counts a batch, and corrects its admitted amount.
-func (s *stream[T]) account(b *batch[T], stats stef.ReaderStats) {
+// countBatch counts a batch, and corrects its admitted amount.
+func (s *stream[T]) countBatch(b *batch[T], stats stef.ReaderStats) {
 	b.items = s.Items(b.data)
-	wire := stats.Bytes - s.wire
+	wire := stats.Bytes - s.wireBytes
 	estimate := int64(s.decoder.BatchBytes())
 	size := s.sizer.size(estimate, func() int { return s.Size(b.data) })
 	b.weight = s.sizer.weight(size, estimate)
-	s.party.credit.add(wire, batchCost(b.weight, stats.Records-s.records, stats.PlainBytes-s.plain,
-		newlyHeld(s.kept, int64(stats.HeldBytes)), stats.AddedBytes-s.added))
+	s.client.credit.add(wire, batchCost(b.weight, stats.Records-s.records, stats.PlainBytes-s.plainBytes,
+		newlyHeld(s.readerMemory, int64(stats.HeldBytes)), stats.AddedBytes-s.allocatedBytes))
 	b.weight = s.core.admission.weight(b.weight)
 	change := b.weight
-	if s.decoding {
-		s.decoding = false
-		s.core.decoding.release(&s.party.decoding, 1)
-		change -= s.held
+	if s.admitted {
+		s.admitted = false
+		s.core.decoding.release(&s.client.decoding, 1)
+		change -= s.admittedBytes
 	}
-	s.core.admission.adjust(&s.party.admission, change)
+	s.core.admission.adjust(&s.client.admission, change)
 
-	s.meter.received(stats.Records-s.records, wire, stats.PlainBytes-s.plain, size)
-	s.meter.dictionaries(int64(stats.DictBytes)-s.dict, int64(stats.DictBytes) < s.dict)
+	s.meter.received(stats.Records-s.records, wire, stats.PlainBytes-s.plainBytes, size)
+	s.meter.dictionaries(int64(stats.DictBytes)-s.dictBytes, int64(stats.DictBytes) < s.dictBytes)
 	s.transport.Decoded(stats.Records)
 	s.count(int64(stats.Records - s.records))
-	s.records, s.wire, s.plain, s.dict = stats.Records, stats.Bytes, stats.PlainBytes, int64(stats.DictBytes)
-	s.added = stats.AddedBytes
+	s.records, s.wireBytes, s.plainBytes, s.dictBytes = stats.Records, stats.Bytes, stats.PlainBytes, int64(stats.DictBytes)
+	s.allocatedBytes = stats.AddedBytes
 	s.noteMemory(stats)
 }
 

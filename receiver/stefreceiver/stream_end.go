@@ -19,7 +19,7 @@ func (s *stream[T]) ended(err error) {
 	s.meter.ended(reason)
 	fields := []zap.Field{
 		signalField(s.Name), zap.String("reason", reason),
-		zap.Uint64("records", s.records), zap.Int64("bytes", s.wire), zap.Error(err),
+		zap.Uint64("records", s.records), zap.Int64("bytes", s.wireBytes), zap.Error(err),
 	}
 	switch reason {
 	case endInvalid, endLimit, endPanic:

@@ -18,7 +18,7 @@ type streamMemory struct {
 	mu      sync.Mutex
 	held    int64 // memory beyond the allowance of each stream
 	ending  int64 // part of held: memory of streams that were asked to end
-	streams map[*streamShare]struct{}
+	streams map[*streamUsage]struct{}
 	freed   chan struct{} // closed when the streams are within the limit again; nil: no stream waits
 }
 
@@ -27,7 +27,7 @@ type streamMemory struct {
 // data do not reach the limit, however many clients there are.
 const streamAllowance = 3 * mib
 
-type streamShare struct {
+type streamUsage struct {
 	held   int64 // memory beyond the allowance
 	end    func()
 	ending bool
@@ -35,8 +35,8 @@ type streamShare struct {
 
 // join adds a stream. If the stream must end, end is called at most once. end must
 // not call streamMemory.
-func (m *streamMemory) join(end func()) *streamShare {
-	s := &streamShare{end: end}
+func (m *streamMemory) join(end func()) *streamUsage {
+	s := &streamUsage{end: end}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.streams[s] = struct{}{}
@@ -44,7 +44,7 @@ func (m *streamMemory) join(end func()) *streamShare {
 }
 
 // leave removes a stream that holds no memory any more.
-func (m *streamMemory) leave(s *streamShare) {
+func (m *streamMemory) leave(s *streamUsage) {
 	m.set(s, 0)
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -52,7 +52,7 @@ func (m *streamMemory) leave(s *streamShare) {
 }
 
 // set records how much memory a stream holds in total.
-func (m *streamMemory) set(s *streamShare, bytes int64) {
+func (m *streamMemory) set(s *streamUsage, bytes int64) {
 	bytes = max(0, bytes-streamAllowance)
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -66,7 +66,7 @@ func (m *streamMemory) set(s *streamShare, bytes int64) {
 		m.ending += change
 	}
 	for m.held-m.ending > m.limit {
-		m.endGreediest()
+		m.endLargest()
 	}
 	if m.freed != nil && m.held <= m.limit {
 		close(m.freed)
@@ -74,8 +74,8 @@ func (m *streamMemory) set(s *streamShare, bytes int64) {
 	}
 }
 
-func (m *streamMemory) endGreediest() {
-	var most *streamShare
+func (m *streamMemory) endLargest() {
+	var most *streamUsage
 	for s := range m.streams {
 		if !s.ending && (most == nil || s.held > most.held) {
 			most = s

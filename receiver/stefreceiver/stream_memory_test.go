@@ -14,9 +14,9 @@ import (
 
 func TestStreamMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := streamMemory{limit: 10 * mib, streams: map[*streamShare]struct{}{}}
+		m := streamMemory{limit: 10 * mib, streams: map[*streamUsage]struct{}{}}
 		var ended []string
-		join := func(name string) *streamShare {
+		join := func(name string) *streamUsage {
 			return m.join(func() { ended = append(ended, name) })
 		}
 		small, medium, large := join("small"), join("medium"), join("large")
@@ -53,7 +53,7 @@ func TestStreamMemory(t *testing.T) {
 }
 
 func TestStreamMemoryOfOneStream(t *testing.T) {
-	m := streamMemory{limit: mib, streams: map[*streamShare]struct{}{}}
+	m := streamMemory{limit: mib, streams: map[*streamUsage]struct{}{}}
 	ended := 0
 	s := m.join(func() { ended++ })
 	m.set(s, 100*mib)

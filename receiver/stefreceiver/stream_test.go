@@ -372,11 +372,11 @@ func TestAdmissionOfStreams(t *testing.T) {
 				require.Eventually(t, func() bool {
 					return sumOf(t, r.telemetry, "otelcol_receiver_stef_streams_closed", "reason", endPressure) == 1
 				}, time.Minute, time.Millisecond)
-				r.shared.parties.mu.Lock()
-				for _, who := range r.shared.parties.of {
-					require.Greater(t, who.credit.balance(), int64(-errorCost/2), "the client did nothing wrong")
+				r.shared.clients.mu.Lock()
+				for _, client := range r.shared.clients.byAddress {
+					require.Greater(t, client.credit.balance(), int64(-errorCost/2), "the client did nothing wrong")
 				}
-				r.shared.parties.mu.Unlock()
+				r.shared.clients.mu.Unlock()
 				close(proceed)
 			}
 			require.NoError(t, first.stream.AwaitAll(timeout(t)))

@@ -35,9 +35,9 @@ func TestClientsOfUnixSocket(t *testing.T) {
 		require.NoError(t, export(conn, points(1)))
 	}
 	require.Equal(t, 6, metrics.DataPointCount())
-	r.shared.parties.mu.Lock()
-	defer r.shared.parties.mu.Unlock()
-	require.Len(t, r.shared.parties.of, 3)
+	r.shared.clients.mu.Lock()
+	defer r.shared.clients.mu.Unlock()
+	require.Len(t, r.shared.clients.byAddress, 3)
 }
 
 // TestUsedUnixSocket: a killed process leaves the file of its Unix socket. If the receiver cannot listen

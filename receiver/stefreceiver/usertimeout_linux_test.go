@@ -33,7 +33,7 @@ func (a *acceptedConns) Accept() (net.Conn, error) {
 // this package wraps its connections, so it must set the same timeout itself.
 func TestUserTimeout(t *testing.T) {
 	for _, wrap := range []func(net.Listener) net.Listener{
-		func(l net.Listener) net.Listener { return newPending(l, testConfig()) },
+		func(l net.Listener) net.Listener { return newHandshakeListener(l, testConfig()) },
 		func(l net.Listener) net.Listener { return l },
 	} {
 		listener, err := net.Listen("tcp", "localhost:0")

@@ -15,16 +15,16 @@ import (
 	"github.com/otelstef/stef/internal/readyread"
 )
 
-// pending is a listener that knows which connections are in their handshake, so that a shutdown
+// handshakeListener is a listener that knows which connections are in their handshake, so that a shutdown
 // can close them. gRPC waits for them before it ends other connections, up to two minutes if a
 // client sends nothing. In the meantime it would still serve the requests of other clients.
-type pending struct {
+type handshakeListener struct {
 	net.Listener
 	userTimeout time.Duration
 
 	mu    sync.Mutex
-	conns map[*pendingConn]struct{}
-	over  bool
+	conns map[*handshakeConn]struct{}
+	ended bool
 	unix  uint64 // number of connections of Unix sockets
 }
 
@@ -36,38 +36,38 @@ type streamConn interface {
 	CloseWrite() error
 }
 
-type pendingConn struct {
+type handshakeConn struct {
 	streamConn
-	of     *pending
-	remote net.Addr
-	ready  readyread.Reader
+	listener *handshakeListener
+	remote   net.Addr
+	ready    readyread.Reader
 }
 
 // ReadOnReady implements readyread.Reader.
-func (c *pendingConn) ReadOnReady(size int, pool mem.BufferPool) (*[]byte, int, error) {
+func (c *handshakeConn) ReadOnReady(size int, pool mem.BufferPool) (*[]byte, int, error) {
 	return c.ready.ReadOnReady(size, pool)
 }
 
-func newPending(l net.Listener, config *Config) *pending {
-	return &pending{Listener: l, userTimeout: config.userTimeout(), conns: map[*pendingConn]struct{}{}}
+func newHandshakeListener(l net.Listener, config *Config) *handshakeListener {
+	return &handshakeListener{Listener: l, userTimeout: config.userTimeout(), conns: map[*handshakeConn]struct{}{}}
 }
 
 // Accept implements net.Listener.
-func (p *pending) Accept() (net.Conn, error) {
+func (p *handshakeListener) Accept() (net.Conn, error) {
 	conn, err := p.Listener.Accept()
 	stream, ok := conn.(streamConn)
 	if err != nil || !ok {
 		return conn, err
 	}
 	setUserTimeout(stream, p.userTimeout)
-	c := &pendingConn{stream, p, conn.RemoteAddr(), readyread.Of(stream)}
+	c := &handshakeConn{stream, p, conn.RemoteAddr(), readyread.Of(stream)}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if at, ok := c.remote.(*net.UnixAddr); ok {
 		p.unix++
 		c.remote = &net.UnixAddr{Net: at.Net, Name: fmt.Sprintf("%s#%d", at.Name, p.unix)}
 	}
-	if p.over {
+	if p.ended {
 		_ = stream.Close() // gRPC finds it closed
 	} else {
 		p.conns[c] = struct{}{}
@@ -77,17 +77,17 @@ func (p *pending) Accept() (net.Conn, error) {
 
 // end closes all connections that are in their handshake, and each connection that is accepted
 // later.
-func (p *pending) end() {
+func (p *handshakeListener) end() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.over = true
+	p.ended = true
 	for c := range p.conns {
 		_ = c.streamConn.Close()
 	}
 	clear(p.conns)
 }
 
-func (p *pending) remove(c *pendingConn) {
+func (p *handshakeListener) remove(c *handshakeConn) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.conns, c)
@@ -95,19 +95,19 @@ func (p *pending) remove(c *pendingConn) {
 
 // RemoteAddr implements net.Conn. Each connection of a Unix socket has its own number in the
 // address. Without it, all clients would have the address "@" and count as one client.
-func (c *pendingConn) RemoteAddr() net.Addr { return c.remote }
+func (c *handshakeConn) RemoteAddr() net.Addr { return c.remote }
 
 // SetDeadline implements net.Conn. gRPC sets a deadline for the handshake and removes it when
 // the handshake is over.
-func (c *pendingConn) SetDeadline(t time.Time) error {
+func (c *handshakeConn) SetDeadline(t time.Time) error {
 	if t.IsZero() {
-		c.of.remove(c)
+		c.listener.remove(c)
 	}
 	return c.streamConn.SetDeadline(t)
 }
 
 // Close implements net.Conn.
-func (c *pendingConn) Close() error {
-	c.of.remove(c)
+func (c *handshakeConn) Close() error {
+	c.listener.remove(c)
 	return c.streamConn.Close()
 }

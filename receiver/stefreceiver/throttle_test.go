@@ -185,32 +185,32 @@ func TestHonestBesideHostile(t *testing.T) {
 	}
 }
 
-// TestLanes: while other clients are present, only a few expensive streams may decode at the same time:
-// each of them needs a lane. Without other clients, they need none.
-func TestLanes(t *testing.T) {
+// TestThrottle: while other clients are active, only a few expensive streams may decode at the same time:
+// each of them needs a permit. Without other clients, they need none.
+func TestThrottle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := &lanes{gate: newGate(1, 100), cheap: new(atomic.Int64)}
+		l := &throttle{fairSemaphore: newFairSemaphore(1, 100), lastCheap: new(atomic.Int64)}
 		time.Sleep(time.Hour)
 		ctx := context.Background()
 		enter := func(want bool) {
 			t.Helper()
-			got, err := l.enter(ctx, new(account))
+			got, err := l.acquirePermit(ctx, new(usage))
 			require.NoError(t, err)
 			require.Equal(t, want, got)
 		}
 		enter(false)
-		l.cheap.Store(int64(time.Since(processStart)))
+		l.lastCheap.Store(int64(time.Since(processStart)))
 		enter(true)
-		requireState(t, &l.gate, 1, 0)
+		requireState(t, &l.fairSemaphore, 1, 0)
 		began := time.Now()
-		go l.leave(ctx, new(account), 7*time.Millisecond, mib)
+		go l.releasePermit(ctx, new(usage), 7*time.Millisecond, mib)
 		enter(true)
-		require.Equal(t, restPerWork*7*time.Millisecond, time.Since(began), "the lane rests in relation to the work")
-		go l.leave(ctx, new(account), time.Minute, mib)
+		require.Equal(t, pausePerWork*7*time.Millisecond, time.Since(began), "the permit stays unused in relation to the work")
+		go l.releasePermit(ctx, new(usage), time.Minute, mib)
 		began = time.Now()
 		enter(true)
-		require.Equal(t, 2*laneRest, time.Since(began), "for a batch of 1 MiB")
-		time.Sleep(2 * presence)
+		require.Equal(t, 2*maxPause, time.Since(began), "for a batch of 1 MiB")
+		time.Sleep(2 * activePeriod)
 		enter(false)
 	})
 }
@@ -218,10 +218,10 @@ func TestLanes(t *testing.T) {
 func TestCredit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var c credit
-		require.EqualValues(t, firstCredit, c.balance())
-		require.EqualValues(t, firstCredit+100*creditPerByte-500, c.add(100, 500))
-		require.EqualValues(t, mostCredit, c.add(1<<30, 0))
-		require.EqualValues(t, -creditPerSecond, c.add(0, mostCredit+creditPerSecond))
+		require.EqualValues(t, initialCredit, c.balance())
+		require.EqualValues(t, initialCredit+100*creditPerByte-500, c.add(100, 500))
+		require.EqualValues(t, maxCredit, c.add(1<<30, 0))
+		require.EqualValues(t, -creditPerSecond, c.add(0, maxCredit+creditPerSecond))
 		for range 1000 { // small additions are not lost by rounding
 			time.Sleep(time.Millisecond)
 			c.balance()
@@ -233,35 +233,35 @@ func TestCredit(t *testing.T) {
 // TestDebtPersists: if a client has negative credit, it keeps it when it opens another stream.
 func TestDebtPersists(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := parties{of: map[string]*party{}}
+		c := clientTable{byAddress: map[string]*clientState{}}
 		_, leave := c.join(context.Background())
 		leave()
-		require.Empty(t, c.of)
-		who, leave := c.join(context.Background())
-		who.credit.add(0, 100*mib)
+		require.Empty(t, c.byAddress)
+		client, leave := c.join(context.Background())
+		client.credit.add(0, 100*mib)
 		leave()
 		time.Sleep(time.Second)
 		same, leave := c.join(context.Background())
-		require.Same(t, who, same)
+		require.Same(t, client, same)
 		leave()
 		for range 3 {
-			time.Sleep(2 * debtMemory)
+			time.Sleep(2 * debtRetention)
 			_, leave = c.join(context.Background())
 			leave()
 		}
-		require.Less(t, len(c.of), 2)
-		require.NotSame(t, who, c.of[""])
+		require.Less(t, len(c.byAddress), 2)
+		require.NotSame(t, client, c.byAddress[""])
 	})
 }
 
 // TestRefusedStreamsWait: if the streams of a client are refused again and again, the receiver delays
-// its further streams while other clients are present.
+// its further streams while other clients are active.
 func TestRefusedStreamsWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		cheap := new(atomic.Int64)
-		c := &core{parties: parties{of: map[string]*party{}}, lanes: &lanes{gate: newGate(1, 100), cheap: cheap}}
+		lastCheap := new(atomic.Int64)
+		c := &core{clients: clientTable{byAddress: map[string]*clientState{}}, streamThrottle: &throttle{fairSemaphore: newFairSemaphore(1, 100), lastCheap: lastCheap}}
 		time.Sleep(time.Hour)
-		_, leave := c.parties.join(context.Background()) // a stream that stays open, so the connection keeps its credit
+		_, leave := c.clients.join(context.Background()) // a stream that stays open, so the connection keeps its credit
 		defer leave()
 		refuse := func(n int) time.Duration {
 			began := time.Now()
@@ -270,14 +270,14 @@ func TestRefusedStreamsWait(t *testing.T) {
 			}
 			return time.Since(began)
 		}
-		require.Zero(t, refuse(20), "nobody else is present")
-		cheap.Store(int64(time.Since(processStart)))
-		require.Equal(t, 3*restPerWork*streamWork, refuse(3))
-		requireState(t, &c.lanes.gate, 0, 0)
+		require.Zero(t, refuse(20), "no other client is active")
+		lastCheap.Store(int64(time.Since(processStart)))
+		require.Equal(t, 3*pausePerWork*streamWork, refuse(3))
+		requireState(t, &c.streamThrottle.fairSemaphore, 0, 0)
 		time.Sleep(46 * time.Second) // repays the cost of all 23 streams, so there is credit for 8 streams again
-		cheap.Store(int64(time.Since(processStart)))
+		lastCheap.Store(int64(time.Since(processStart)))
 		require.Zero(t, refuse(8))
-		require.Equal(t, restPerWork*streamWork, refuse(1))
+		require.Equal(t, pausePerWork*streamWork, refuse(1))
 	})
 }
 
@@ -285,12 +285,12 @@ func TestRefusedStreamsWait(t *testing.T) {
 // client could hold any number of them, whatever limits::max_streams is.
 func TestRefusedStreamsTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		cheap := new(atomic.Int64)
-		c := &core{parties: parties{of: map[string]*party{}}, lanes: &lanes{gate: newGate(1, math.MaxInt64), cheap: cheap}}
+		lastCheap := new(atomic.Int64)
+		c := &core{clients: clientTable{byAddress: map[string]*clientState{}}, streamThrottle: &throttle{fairSemaphore: newFairSemaphore(1, math.MaxInt64), lastCheap: lastCheap}}
 		time.Sleep(time.Hour)
-		_, leave := c.parties.join(context.Background()) // a stream that stays open, so the connection keeps its credit
+		_, leave := c.clients.join(context.Background()) // a stream that stays open, so the connection keeps its credit
 		defer leave()
-		cheap.Store(int64(time.Since(processStart)))
+		lastCheap.Store(int64(time.Since(processStart)))
 		const most = 256
 		var waiting atomic.Int64
 		for range 10 * most {
@@ -305,57 +305,57 @@ func TestRefusedStreamsTogether(t *testing.T) {
 		time.Sleep(time.Minute)
 		require.Zero(t, waiting.Load())
 		require.Zero(t, c.slowed.Load())
-		requireState(t, &c.lanes.gate, 0, 0)
+		requireState(t, &c.streamThrottle.fairSemaphore, 0, 0)
 	})
 }
 
-// TestToll: a request that expands to many times its bytes is expensive. If other clients are present, such a
-// request waits for a lane (see lanes), and pauses afterwards. Other requests neither wait nor pause.
-func TestToll(t *testing.T) {
+// TestCostTracker: a request that expands to many times its bytes is expensive. If other clients are active, such
+// a request waits for a permit of the throttle, and pauses afterwards. Other requests neither wait nor pause.
+func TestCostTracker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := &lanes{gate: newGate(1, 100), cheap: new(atomic.Int64)}
+		l := &throttle{fairSemaphore: newFairSemaphore(1, 100), lastCheap: new(atomic.Int64)}
 		time.Sleep(time.Hour)
-		who, ctx := &party{}, context.Background()
-		toll := newToll(l, who, 1000)
-		require.EqualValues(t, (firstCredit+1000*creditPerByte)/requestCost, toll.affordable())
-		toll.settle(100 * mib)
-		require.True(t, toll.expensive())
-		require.NoError(t, toll.enterLane(ctx))
-		require.False(t, toll.lane, "nobody else is present")
+		client, ctx := &clientState{}, context.Background()
+		cost := newCostTracker(l, client, 1000)
+		require.EqualValues(t, (initialCredit+1000*creditPerByte)/requestCost, cost.affordable())
+		cost.charge(100 * mib)
+		require.True(t, cost.expensive())
+		require.NoError(t, cost.acquirePermit(ctx))
+		require.False(t, cost.permit, "no other client is active")
 		began := time.Now()
-		toll.pause(ctx, 1<<40)
+		cost.pause(ctx, 1<<40)
 		require.Zero(t, time.Since(began))
 
-		newToll(l, &party{}, 1000).settle(5000)
-		debtor := newToll(l, who, 1000)
+		newCostTracker(l, &clientState{}, 1000).charge(5000)
+		debtor := newCostTracker(l, client, 1000)
 		require.Negative(t, debtor.affordable())
-		debtor.settle(mib)
-		require.NoError(t, debtor.enterLane(ctx))
-		require.NoError(t, debtor.enterLane(ctx), "it has one")
-		requireState(t, &l.gate, 1, 0)
+		debtor.charge(mib)
+		require.NoError(t, debtor.acquirePermit(ctx))
+		require.NoError(t, debtor.acquirePermit(ctx), "it has one")
+		requireState(t, &l.fairSemaphore, 1, 0)
 		time.Sleep(7 * time.Millisecond)
 		began = time.Now()
 		debtor.pause(ctx, debtor.weight)
-		require.Equal(t, restPerWork*7*time.Millisecond, time.Since(began))
+		require.Equal(t, pausePerWork*7*time.Millisecond, time.Since(began))
 		time.Sleep(time.Second / 2)
 		began = time.Now()
 		debtor.pause(ctx, debtor.weight)
-		require.Equal(t, 2*laneRest, time.Since(began), "for a request of 1 MiB")
+		require.Equal(t, 2*maxPause, time.Since(began), "for a request of 1 MiB")
 		began = time.Now()
-		debtor.refuse(ctx)
-		require.Equal(t, restPerWork*streamWork, time.Since(began))
-		debtor.leaveLane()
-		debtor.leaveLane()
-		requireState(t, &l.gate, 0, 0)
+		debtor.chargeInvalid(ctx)
+		require.Equal(t, pausePerWork*streamWork, time.Since(began))
+		debtor.releasePermit()
+		debtor.releasePermit()
+		requireState(t, &l.fairSemaphore, 0, 0)
 
-		broken := newToll(l, &party{}, 1000)
-		broken.refuse(ctx)
-		require.Negative(t, newToll(l, broken.who, 1000).affordable(), "a request that cannot be decoded costs more than its bytes allow")
+		broken := newCostTracker(l, &clientState{}, 1000)
+		broken.chargeInvalid(ctx)
+		require.Negative(t, newCostTracker(l, broken.client, 1000).affordable(), "a request that cannot be decoded costs more than its bytes allow")
 
 		ended, cancel := context.WithCancel(ctx)
-		require.NoError(t, l.acquire(ctx, &account{}, 1))
+		require.NoError(t, l.acquire(ctx, &usage{}, 1))
 		cancel()
-		require.Error(t, debtor.enterLane(ended))
-		requireState(t, &l.gate, 1, 0)
+		require.Error(t, debtor.acquirePermit(ended))
+		requireState(t, &l.fairSemaphore, 1, 0)
 	})
 }
