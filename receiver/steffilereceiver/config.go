@@ -58,7 +58,7 @@ type Config struct {
 	// Limits bound the resources that files may use.
 	Limits LimitsConfig `mapstructure:"limits"`
 
-	told *told // what the receivers of all signals logged; nil without createDefaultConfig
+	onceLog *onceLog // what the receivers of all signals logged; nil without createDefaultConfig
 
 	_ struct{}
 }
@@ -99,7 +99,7 @@ func createDefaultConfig() component.Config {
 		MaxBatchMiB:     8,
 		RetryConfig:     retry,
 		ShutdownTimeout: 5 * time.Second,
-		told:            &told{at: map[string]time.Time{}},
+		onceLog:         &onceLog{loggedAt: map[string]time.Time{}},
 		Limits: LimitsConfig{
 			MaxFrameMiB:       32,
 			MaxRecordAllocMiB: 16,

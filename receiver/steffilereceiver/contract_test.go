@@ -60,12 +60,12 @@ func (g *generator[T]) Generate() []receivertest.UniqueIDAttrVal {
 	return []receivertest.UniqueIDAttrVal{id}
 }
 
-func testContract[T any](t *testing.T, kind pipeline.Signal, sig *signal.Descriptor[T], one func(receivertest.UniqueIDAttrVal) T) {
+func testContract[T any](t *testing.T, kind pipeline.Signal, sig *signal.Descriptor[T], cp func(receivertest.UniqueIDAttrVal) T) {
 	dir := t.TempDir()
 	receivertest.CheckConsumeContract(receivertest.CheckConsumeContractParams{
 		T: t, Factory: NewFactory(), Signal: kind, GenerateCount: generateCount,
 		Config:    testConfig(dir, func(c *Config) { c.OnFinished = Delete }),
-		Generator: &generator[T]{t: t, dir: dir, sig: sig, one: one},
+		Generator: &generator[T]{t: t, dir: dir, sig: sig, one: cp},
 	})
 }
 

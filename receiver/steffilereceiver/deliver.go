@@ -104,8 +104,8 @@ func (f *follower[T]) retry(ctx context.Context, batch T, left *int) error {
 // refusal is temporary, the batch must be retried.
 func permanent(err error) bool {
 	parts := fanout.Parts(err)
-	for _, one := range parts {
-		if !permanent(one) {
+	for _, cp := range parts {
+		if !permanent(cp) {
 			return false
 		}
 	}

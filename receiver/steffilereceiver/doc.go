@@ -10,21 +10,22 @@
 // The main files, from the top of the package to the bottom:
 //
 //	factory.go, config.go  components and their configuration
-//	follower.go            one pass after another over the folder
+//	follower.go            one pass after another over the folder, by a follower for each signal
 //	finish.go              finishing a file that was delivered
 //	file.go                reading the whole frames of a file
 //	deliver.go             passing a batch to the pipeline
-//	places.go, stored.go   how far each file was delivered, in a storage extension
+//	checkpoints.go         checkpoints: how far each file was delivered
+//	stored.go              checkpoints in a storage extension
 //	sniff.go               detecting the signal of a file
 //
 // The components of a configuration are independent of each other: each signal has one
 // goroutine, which reads one frame after another and waits for the pipeline. So the
-// goroutine reads no more than the pipeline accepts. A place is the position up to which a
+// goroutine reads no more than the pipeline accepts. A checkpoint is the position up to which a
 // file was delivered. It is saved only after the pipeline has accepted everything before it.
 //
 // A frame is read only when it is completely in the file; rotate.Frames finds its end. A
 // STEF reader cannot begin in the middle of a stream. So after a restart, a file that was
-// partly delivered is decoded from its beginning, and the records before its place are
+// partly delivered is decoded from its beginning, and the records before its checkpoint are
 // not delivered again.
 package steffilereceiver
 

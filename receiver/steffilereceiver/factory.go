@@ -71,11 +71,11 @@ func rest[E interface {
 		if e, ok := err.(E); ok {
 			return e.Data(), true
 		}
-		one, ok := err.(interface{ Unwrap() error })
+		cp, ok := err.(interface{ Unwrap() error })
 		if !ok {
 			break
 		}
-		err = one.Unwrap()
+		err = cp.Unwrap()
 	}
 	return part, false
 }

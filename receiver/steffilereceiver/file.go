@@ -19,23 +19,23 @@ import (
 	stefpdata "github.com/otelstef/stef/stef-pdata"
 )
 
-// tail is a file that is being read.
-type tail[T any] struct {
+// openFile is a file that is being read.
+type openFile[T any] struct {
 	*os.File
-	place  *place
-	layout layout
-	in     section // the stream being read
-	inside bool    // the field in is a message
-	frames rotate.Frames
-	size   int64 // size of the file at the last pass
+	checkpoint *checkpoint
+	layout     layout
+	section    section // the stream being read
+	inMessage  bool    // the field section is a message
+	frames     rotate.Frames
+	size       int64 // size of the file at the last pass
 	// modified is the modification time of the file when size was first seen.
 	modified time.Time
 	source   window
 	dec      *signal.Decoder[T] // nil before the headers
 	digest   digest             // digest of the bytes that were read
-	barren   int
+	rereads  int
 	idle     int    // the number of frames when the decoder ended; -1: it did not end
-	used     uint64 // number of the last pass that read the file
+	lastPass uint64 // number of the last pass that read the file
 }
 
 // window is the part of a file that contains whole frames. At the end of the window, Read uses
@@ -59,27 +59,27 @@ func (w *window) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func newTail[T any](file *os.File, place *place) *tail[T] {
-	t := &tail[T]{File: file, place: place}
+func newOpenFile[T any](file *os.File, place *checkpoint) *openFile[T] {
+	t := &openFile[T]{File: file, checkpoint: place}
 	t.rewind()
 	return t
 }
 
 // rewind begins to read a stream again: the whole file or, in a file of messages, the
-// message at t.place.
-func (t *tail[T]) rewind() {
+// message at t.checkpoint.
+func (t *openFile[T]) rewind() {
 	t.release()
-	t.inside, t.idle = false, -1
+	t.inMessage, t.idle = false, -1
 	if t.layout == manyMessages {
-		t.enter(section{t.File, t.place.Message, t.place.Message})
+		t.enter(section{t.File, t.checkpoint.Message, t.checkpoint.Message})
 	} else {
 		t.enter(section{t.File, 0, -1})
 	}
 }
 
 // enter begins to read a stream.
-func (t *tail[T]) enter(s section) {
-	t.in, t.frames = s, rotate.Frames{}
+func (t *openFile[T]) enter(s section) {
+	t.section, t.frames = s, rotate.Frames{}
 	t.source = window{file: s, more: func() bool {
 		ok, err := t.frames.Next(s, s.size(t.size))
 		t.source.end = t.frames.End()
@@ -88,44 +88,44 @@ func (t *tail[T]) enter(s section) {
 }
 
 // whole returns the offset in the file after the last whole frame.
-func (t *tail[T]) whole() int64 { return t.in.begin + t.frames.End() }
+func (t *openFile[T]) whole() int64 { return t.section.begin + t.frames.End() }
 
-// doubtful reports whether bytes that were read may have been overwritten, although the file did
+// mayBeOverwritten reports whether bytes that were read may have been overwritten, though the file did
 // not shrink. Either bytes that look like an incomplete frame follow the last whole frame, or the
 // file was modified and kept its size.
-func (t *tail[T]) doubtful() bool {
+func (t *openFile[T]) mayBeOverwritten() bool {
 	info, err := t.Stat()
 	return err == nil && (t.size > t.whole() || !info.ModTime().Equal(t.modified))
 }
 
-// read returns the place with checksums of the bytes up to the last whole frame.
-func (t *tail[T]) read() (place, error) {
-	p := *t.place
-	err := errors.Join(p.identify(t.File, t.whole()), p.wasRead(t.File, &t.digest, t.whole()))
+// read returns the checkpoint with checksums of the bytes up to the last whole frame.
+func (t *openFile[T]) read() (checkpoint, error) {
+	p := *t.checkpoint
+	err := errors.Join(p.identify(t.File, t.whole()), p.setDigest(t.File, &t.digest, t.whole()))
 	return p, err
 }
 
-// lacks reports whether the file has fewer records than the receiver has delivered from it. Call it
+// hasFewerRecords reports whether the file has fewer records than the receiver has delivered from it. Call it
 // when the file was read to its end.
-func (t *tail[T]) lacks() bool {
-	if t.place.Records == 0 {
+func (t *openFile[T]) hasFewerRecords() bool {
+	if t.checkpoint.Records == 0 {
 		return false
 	}
 	if t.dec == nil { // the file ends in its headers, or with frames without records
 		return t.frames.Count() < 0
 	}
-	return t.dec.Reader.Stats().Records < t.place.Records
+	return t.dec.Reader.Stats().Records < t.checkpoint.Records
 }
 
 // release frees the memory of the decoder.
-func (t *tail[T]) release() {
+func (t *openFile[T]) release() {
 	if t.dec != nil {
 		t.dec.Reader.Close()
 		t.dec = nil
 	}
 }
 
-func (t *tail[T]) close() error {
+func (t *openFile[T]) close() error {
 	t.release()
 	return t.File.Close()
 }
@@ -140,7 +140,7 @@ var errTruncated = errors.New("the file was truncated or overwritten")
 // drain delivers the whole frames of a file. It returns nil after the last whole frame.
 // Otherwise it returns errStopped, errTruncated, an error that wraps errDamaged or errNoDict,
 // or an error of the file system.
-func (f *follower[T]) drain(t *tail[T]) (err error) {
+func (f *follower[T]) drain(t *openFile[T]) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			f.meter.failed("panic")
@@ -154,7 +154,7 @@ func (f *follower[T]) drain(t *tail[T]) (err error) {
 			return err
 		}
 		if t.size > 0 && info.Size() > t.size {
-			t.place.grew = time.Now()
+			t.checkpoint.grewAt = time.Now()
 		}
 		if info.Size() != t.size {
 			t.modified = info.ModTime()
@@ -169,7 +169,7 @@ func (f *follower[T]) drain(t *tail[T]) (err error) {
 }
 
 // shrank reports whether the file was truncated after its size was read.
-func (t *tail[T]) shrank() bool {
+func (t *openFile[T]) shrank() bool {
 	info, err := t.Stat()
 	return err == nil && info.Size() < t.size
 }
@@ -177,7 +177,7 @@ func (t *tail[T]) shrank() bool {
 // step does the next one of these steps: find the next message, find the next whole frame, read
 // the headers, or deliver the records of a frame. It returns false if the file must grow before the
 // next step.
-func (f *follower[T]) step(t *tail[T]) (bool, error) {
+func (f *follower[T]) step(t *openFile[T]) (bool, error) {
 	if t.layout == undecided {
 		var err error
 		if t.layout, err = layoutOf(t.File, t.size); err != nil || t.layout == undecided {
@@ -188,7 +188,7 @@ func (f *follower[T]) step(t *tail[T]) (bool, error) {
 	switch {
 	case f.stopping():
 		return false, errStopped
-	case t.layout == manyMessages && !t.inside:
+	case t.layout == manyMessages && !t.inMessage:
 		return t.begin()
 	case t.dec != nil && t.dec.Reader.Stats().Frames < t.frames.Count():
 		return f.frame(t)
@@ -200,10 +200,10 @@ func (f *follower[T]) step(t *tail[T]) (bool, error) {
 		t.dec = dec
 		return true, nil
 	}
-	ok, err := t.frames.Next(t.in, t.in.size(t.size))
+	ok, err := t.frames.Next(t.section, t.section.size(t.size))
 	t.source.end = t.frames.End()
-	if !ok && err == nil && t.inside {
-		return f.leave(t)
+	if !ok && err == nil && t.inMessage {
+		return f.endMessage(t)
 	}
 	return ok && err == nil, judge(err)
 }
@@ -227,7 +227,7 @@ func judge(err error) error {
 }
 
 // frame delivers the records of a frame, except those that were delivered earlier.
-func (f *follower[T]) frame(t *tail[T]) (bool, error) {
+func (f *follower[T]) frame(t *openFile[T]) (bool, error) {
 	// Compute the checksums now: the file may be overwritten while the pipeline refuses the batch. Then
 	// the checksums must not describe the new content.
 	read, readErr := t.read()
@@ -235,7 +235,7 @@ func (f *follower[T]) frame(t *tail[T]) (bool, error) {
 		if f.stopping() {
 			return false, errStopped
 		}
-		if t.dec.Reader.Stats().Records < t.place.Records {
+		if t.dec.Reader.Stats().Records < t.checkpoint.Records {
 			// Skip the records that were delivered earlier. The decoder does not need them: it has
 			// no state that depends on earlier records.
 			if !t.dec.Reader.Next() {
@@ -273,15 +273,15 @@ func (f *follower[T]) frame(t *tail[T]) (bool, error) {
 // ended handles a decoder that reached the end of the window while it skipped frames without
 // records. Such a decoder cannot continue, so ended begins to read the file again: when the file
 // has more data, only the records that were not delivered before are delivered.
-func (f *follower[T]) ended(t *tail[T]) (bool, error) {
+func (f *follower[T]) ended(t *openFile[T]) (bool, error) {
 	if s, ok := t.dec.Reader.(interface{ Err() error }); ok && s.Err() != nil {
 		return false, judge(s.Err())
 	}
-	if t.inside {
-		return f.leave(t)
+	if t.inMessage {
+		return f.endMessage(t)
 	}
-	if t.barren++; t.barren > maxBarren {
-		return false, fmt.Errorf("%w: the file has too many frames without records at its end: it was read again %d times because of them", errDamaged, maxBarren)
+	if t.rereads++; t.rereads > maxRereads {
+		return false, fmt.Errorf("%w: the file has too many frames without records at its end: it was read again %d times because of them", errDamaged, maxRereads)
 	}
 	t.rewind()
 	for ok := true; ok; { // move the window to the position where the decoder ended
@@ -291,6 +291,6 @@ func (f *follower[T]) ended(t *tail[T]) (bool, error) {
 	return false, nil
 }
 
-// maxBarren bounds how often a file is read again because of frames without records.
+// maxRereads bounds how often a file is read again because of frames without records.
 // The writers of this repository do not write such frames.
-const maxBarren = 100
+const maxRereads = 100

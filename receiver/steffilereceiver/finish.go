@@ -26,14 +26,14 @@ const damagedSuffix = ".damaged"
 
 // atEnd reports whether nothing more will be written to a file that was read up to
 // its last whole frame. size is the size of the file when it was read.
-func (f *follower[T]) atEnd(c candidate, p *place, size int64) bool {
+func (f *follower[T]) atEnd(c candidate, p *checkpoint, size int64) bool {
 	if size > c.info.Size() {
 		return false // the file has grown since it was listed
 	}
 	if _, ours := rotate.ParseName(filepath.Base(c.path)); ours && !c.active {
 		return true
 	}
-	if min(p.age(c.info.ModTime()), time.Since(p.grew)) < f.config.SettleTime {
+	if min(p.age(c.info.ModTime()), time.Since(p.grewAt)) < f.config.SettleTime {
 		return false
 	}
 	if !c.active {
@@ -51,7 +51,7 @@ func (f *follower[T]) atEnd(c candidate, p *place, size int64) bool {
 }
 
 // finish ends the processing of a file that was delivered or is damaged.
-func (f *follower[T]) finish(c candidate, t *tail[T], damage error) {
+func (f *follower[T]) finish(c candidate, t *openFile[T], damage error) {
 	outcome, rest := complete, t.size-t.whole()
 	if !beginsAsSTEF(t.File) { // a file of another format must not be deleted
 		damage = otherFormat(t.File)
@@ -63,31 +63,31 @@ func (f *follower[T]) finish(c candidate, t *tail[T], damage error) {
 	case damage != nil:
 		outcome = damaged
 		f.log.Error("A file cannot be read further; the records up to this point were delivered", zap.String("file", c.path),
-			zap.Uint64("records", t.place.delivered()), zap.Int64("unread_bytes", rest), zap.Error(damage))
+			zap.Uint64("records", t.checkpoint.delivered()), zap.Int64("unread_bytes", rest), zap.Error(damage))
 	case rest > 0:
 		outcome = cut
 		f.log.Warn("A file ends within a frame; the frames before were delivered", zap.String("file", c.path),
-			zap.Uint64("records", t.place.delivered()), zap.Int64("lost_bytes", rest))
+			zap.Uint64("records", t.checkpoint.delivered()), zap.Int64("lost_bytes", rest))
 	default:
-		f.log.Debug("A file was delivered", zap.String("file", c.path), zap.Uint64("records", t.place.delivered()))
+		f.log.Debug("A file was delivered", zap.String("file", c.path), zap.Uint64("records", t.checkpoint.delivered()))
 	}
 	f.meter.finished(outcome)
 	end := t.size
-	if t.place.delivered() > 0 { // the writer may truncate the file to its whole frames later, see rotate.New
+	if t.checkpoint.delivered() > 0 { // the writer may truncate the file to its whole frames later, see rotate.New
 		end = cmp.Or(t.whole(), end)
 	}
-	if err := t.place.identify(t.File, end); err != nil {
+	if err := t.checkpoint.identify(t.File, end); err != nil {
 		f.warn(c.key, "read", err)
 	}
-	t.place.ended(outcome, c.info)
+	t.checkpoint.setOutcome(outcome, c.info)
 	f.save(f.config.OnFinished != Keep)
 	f.close(c.key)
-	f.dispose(c, t.place)
+	f.dispose(c, t.checkpoint)
 }
 
 // lost ends the processing of a file that another process removed or replaced. The open file still
 // has its data.
-func (f *follower[T]) lost(key string, t *tail[T]) {
+func (f *follower[T]) lost(key string, t *openFile[T]) {
 	err := f.drain(t)
 	if errors.Is(err, errStopped) {
 		return
@@ -97,14 +97,14 @@ func (f *follower[T]) lost(key string, t *tail[T]) {
 	}
 	f.meter.finished(removed)
 	f.log.Warn("A file was removed or replaced while it was read", zap.String("file", key),
-		zap.Uint64("records", t.place.delivered()), zap.Int64("unread_bytes", t.size-t.whole()))
+		zap.Uint64("records", t.checkpoint.delivered()), zap.Int64("unread_bytes", t.size-t.whole()))
 	f.close(key)
 }
 
 // dispose applies on_finished to a finished file. If that fails, the next pass tries
 // again. A file that was replaced or has grown since it was read is not touched: the
 // next pass reads it.
-func (f *follower[T]) dispose(c candidate, p *place) {
+func (f *follower[T]) dispose(c candidate, p *checkpoint) {
 	if f.config.OnFinished == Keep {
 		p.kept = true
 		return
@@ -125,14 +125,14 @@ func (f *follower[T]) dispose(c candidate, p *place) {
 		err = os.Remove(c.path)
 	}
 	if err != nil {
-		// Keep the stored place of a missing file: a program that started again may have renamed
+		// Keep the stored checkpoint of a missing file: a program that started again may have renamed
 		// the file.
 		if !errors.Is(err, fs.ErrNotExist) {
 			f.warn(c.key, "finish", err)
 		}
 		return
 	}
-	f.places.removeKey(c.key)
+	f.checkpoints.removeKey(c.key)
 	f.save(true)
 }
 

@@ -31,7 +31,7 @@ import (
 	stefpdata "github.com/otelstef/stef/stef-pdata"
 )
 
-// follower is the receiver of one signal. Only its goroutine uses the field places and the
+// follower is the receiver of one signal. Only its goroutine uses the field checkpoints and the
 // fields after it.
 type follower[T any] struct {
 	sig            *signal.Descriptor[T]
@@ -51,13 +51,13 @@ type follower[T any] struct {
 	stop   chan struct{}
 	done   chan struct{} // nil before Start
 
-	places places
-	open   map[string]*tail[T]
-	other  map[string]*foreign // files that are not read, by key
-	warned map[string]string   // the last warning about a file, by key
-	unfit  map[string]string   // the version of a file that is not STEF, by key
-	pass   uint64
-	passes atomic.Uint64 // number of complete passes
+	checkpoints checkpoints
+	open        map[string]*openFile[T]
+	otherFiles  map[string]*otherFile // files that are not read, by key
+	warned      map[string]string     // the last warning about a file, by key
+	notSTEF     map[string]string     // the version of a file that is not STEF, by key
+	pass        uint64
+	passes      atomic.Uint64 // number of complete passes
 }
 
 func newFollower[T any](sig *signal.Descriptor[T], settings receiver.Settings, config *Config, to sink[T]) (*follower[T], error) {
@@ -71,7 +71,7 @@ func newFollower[T any](sig *signal.Descriptor[T], settings receiver.Settings, c
 	if err != nil {
 		return nil, err
 	}
-	config.told.follows(sig.Name)
+	config.onceLog.addPipeline(sig.Name)
 	ctx, cancel := context.WithCancel(context.Background())
 	return &follower[T]{
 		sig: sig, sink: to, config: config, id: settings.ID, log: settings.Logger, sharedLog: injected.WithoutSignal(settings.TelemetrySettings).Logger, obs: obs, telemetry: telemetry,
@@ -79,7 +79,7 @@ func newFollower[T any](sig *signal.Descriptor[T], settings receiver.Settings, c
 		decoderOptions: []stefpdata.DecoderOption{stefpdata.WithMaxItems(config.MaxBatchItems), stefpdata.WithMaxBytes(config.MaxBatchMiB * mib)},
 		readerOptions:  []stef.ReaderOption{stef.WithLimits(config.limits())},
 		ctx:            ctx, cancel: cancel, stop: make(chan struct{}),
-		open: map[string]*tail[T]{}, other: map[string]*foreign{}, warned: map[string]string{}, unfit: map[string]string{},
+		open: map[string]*openFile[T]{}, otherFiles: map[string]*otherFile{}, warned: map[string]string{}, notSTEF: map[string]string{},
 	}, nil
 }
 
@@ -107,8 +107,8 @@ func (f *follower[T]) prepare(ctx context.Context, host component.Host) error {
 	if err != nil {
 		return err
 	}
-	f.places.client = client
-	if err := f.places.load(ctx); err != nil {
+	f.checkpoints.client = client
+	if err := f.checkpoints.load(ctx); err != nil {
 		return errors.Join(fmt.Errorf("cannot read the positions in files from storage %s: %w", f.config.StorageID, err), client.Close(ctx))
 	}
 	return nil
@@ -154,7 +154,7 @@ func (f *follower[T]) Shutdown(ctx context.Context) error {
 	defer grace.Stop()
 	select {
 	case <-f.done:
-		return f.places.client.Close(context.WithoutCancel(ctx))
+		return f.checkpoints.client.Close(context.WithoutCancel(ctx))
 	case <-grace.C:
 		return fmt.Errorf("shutdown_timeout (%v) was over, and the pipeline still processes a batch of this receiver; after a restart, the batch may be delivered again", f.config.ShutdownTimeout)
 	}
@@ -195,7 +195,7 @@ func (f *follower[T]) run() {
 	}()
 	f.checkPatterns()
 	for {
-		f.look()
+		f.runPass()
 		f.passes.Add(1)
 		if !f.sleep(f.config.PollInterval) {
 			return
@@ -252,12 +252,12 @@ func hidden(path, pattern string) bool {
 	return strings.HasPrefix(filepath.Base(path), ".") && !strings.HasPrefix(filepath.Base(pattern), ".")
 }
 
-// look runs one pass over the folder.
-func (f *follower[T]) look() {
+// runPass runs one pass over the folder.
+func (f *follower[T]) runPass() {
 	f.pass++
-	f.places.pass++
+	f.checkpoints.pass++
 	list := f.list()
-	if !f.home(list) {
+	if !f.allOpenFilesListed(list) {
 		list = f.list() // a file may have been renamed while the folder was listed
 	}
 	listed := make(map[string]bool, len(list))
@@ -275,27 +275,27 @@ func (f *follower[T]) look() {
 		if f.stopping() {
 			return
 		}
-		f.visit(c, listed)
+		f.process(c, listed)
 	}
 	backlog := int64(0)
 	for _, c := range list {
-		if p := f.places.of[c.key]; p != nil && !p.finished() {
+		if p := f.checkpoints.byKey[c.key]; p != nil && !p.finished() {
 			backlog += max(c.info.Size()-p.Offset, 0)
 		}
 	}
 	f.meter.backlog(backlog)
-	if f.places.forget(listed, time.Now()) || f.places.ungrouped() {
+	if f.checkpoints.forget(listed, time.Now()) || f.checkpoints.finishedWithoutGroup() {
 		f.save(true)
 	}
 	missing := func(key string) bool { return key != "" && !listed[key] } // "" is the key of warnings about the storage
-	maps.DeleteFunc(f.other, func(key string, _ *foreign) bool { return missing(key) })
-	for _, m := range []map[string]string{f.warned, f.unfit} {
+	maps.DeleteFunc(f.otherFiles, func(key string, _ *otherFile) bool { return missing(key) })
+	for _, m := range []map[string]string{f.warned, f.notSTEF} {
 		maps.DeleteFunc(m, func(key, _ string) bool { return missing(key) })
 	}
 }
 
-// home reports whether all open files are still in the folder under the same names.
-func (f *follower[T]) home(list []candidate) bool {
+// allOpenFilesListed reports whether all open files are still in the folder under the same names.
+func (f *follower[T]) allOpenFilesListed(list []candidate) bool {
 	same := 0
 	for _, c := range list {
 		if t := f.open[c.key]; t != nil && f.same(t, c) {
@@ -323,23 +323,23 @@ func (f *follower[T]) renamed(list []candidate) {
 				continue
 			}
 			to := list[i].key
-			if of := f.places.of[to]; of != nil {
-				f.places.putAside(of) // the place of a file that had this name before
+			if of := f.checkpoints.byKey[to]; of != nil {
+				f.checkpoints.renameReplaced(of) // the checkpoint of a file that had this name before
 			}
 			delete(f.open, key)
 			f.open[to] = t
-			f.places.rename(t.place, to)
+			f.checkpoints.rename(t.checkpoint, to)
 			again = true
 		}
 	}
 }
 
-// visit delivers the new records of a file, and finishes the file at its end.
-func (f *follower[T]) visit(c candidate, listed map[string]bool) {
-	if f.foreign(c) {
+// process delivers the new records of a file, and finishes the file at its end.
+func (f *follower[T]) process(c candidate, listed map[string]bool) {
+	if f.isOtherFile(c) {
 		return
 	}
-	p := f.places.of[c.key]
+	p := f.checkpoints.byKey[c.key]
 	if p != nil && p.kept && p.unchanged(c.info) {
 		return
 	}
@@ -354,23 +354,23 @@ func (f *follower[T]) visit(c candidate, listed map[string]bool) {
 		t = nil
 	}
 	if t == nil {
-		if t = f.enter(c, listed); t == nil {
+		if t = f.openIfOwnSignal(c, listed); t == nil {
 			return
 		}
 	}
-	t.used = f.pass
-	if t.place.finished() {
-		if t.place.Size == c.info.Size() {
-			if !t.place.unchanged(c.info) { // the modification time has changed
-				t.place.ended(t.place.Outcome, c.info)
-				t.place.changed()
+	t.lastPass = f.pass
+	if t.checkpoint.finished() {
+		if t.checkpoint.Size == c.info.Size() {
+			if !t.checkpoint.unchanged(c.info) { // the modification time has changed
+				t.checkpoint.setOutcome(t.checkpoint.Outcome, c.info)
+				t.checkpoint.changed()
 			}
-			f.dispose(c, t.place)
+			f.dispose(c, t.checkpoint)
 			f.close(c.key)
 			return
 		}
-		t.place.Outcome, t.place.kept = "", false // the finished file has grown
-		f.places.loosen(t.place)
+		t.checkpoint.Outcome, t.checkpoint.kept = "", false // the finished file has grown
+		f.checkpoints.removeFromGroup(t.checkpoint)
 	}
 	err := f.drain(t)
 	if errors.Is(err, errDamaged) && f.overwritten(t) {
@@ -379,11 +379,11 @@ func (f *follower[T]) visit(c candidate, listed map[string]bool) {
 	switch {
 	case err == nil:
 		switch {
-		case !f.atEnd(c, t.place, t.size):
-		case t.lacks(), t.doubtful() && f.overwritten(t):
-			// The place describes another file, or the file has other content now.
+		case !f.atEnd(c, t.checkpoint, t.size):
+		case t.hasFewerRecords(), t.mayBeOverwritten() && f.overwritten(t):
+			// The checkpoint describes another file, or the file has other content now.
 			f.warn(c.key, "read", errTruncated)
-			f.places.removeKey(c.key)
+			f.checkpoints.removeKey(c.key)
 			f.close(c.key)
 		default:
 			f.finish(c, t, nil)
@@ -393,11 +393,11 @@ func (f *follower[T]) visit(c candidate, listed map[string]bool) {
 		f.finish(c, t, err)
 	case errors.Is(err, errNoDict):
 		f.warnAs(c.key, "read", err)
-		f.other[c.key] = &foreign{undecodable: true, info: c.info} // decoding it again in each pass would cost much CPU time
+		f.otherFiles[c.key] = &otherFile{undecodable: true, info: c.info} // decoding it again in each pass would cost much CPU time
 		f.close(c.key)
 	case errors.Is(err, errTruncated):
 		f.warn(c.key, "read", err)
-		f.places.removeKey(c.key)
+		f.checkpoints.removeKey(c.key)
 		f.close(c.key)
 	default:
 		f.warn(c.key, "read", err)
@@ -406,22 +406,22 @@ func (f *follower[T]) visit(c candidate, listed map[string]bool) {
 }
 
 // overwritten reports whether bytes that were read from an open file have been overwritten.
-func (f *follower[T]) overwritten(t *tail[T]) bool {
-	same, err := t.place.matches(t.File)
+func (f *follower[T]) overwritten(t *openFile[T]) bool {
+	same, err := t.checkpoint.matches(t.File)
 	return err == nil && !same
 }
 
 // same reports whether an open file is the file that was found in the folder.
-func (f *follower[T]) same(t *tail[T], c candidate) bool {
+func (f *follower[T]) same(t *openFile[T], c candidate) bool {
 	info, err := t.Stat()
 	return err == nil && os.SameFile(info, c.info)
 }
 
-// enter opens a file if it is of this signal.
-func (f *follower[T]) enter(c candidate, listed map[string]bool) *tail[T] {
+// openIfOwnSignal opens a file if it is of this signal.
+func (f *follower[T]) openIfOwnSignal(c candidate, listed map[string]bool) *openFile[T] {
 	name := signalByName(c.path)
 	if name != "" && name != f.sig.Name {
-		f.leaveTo(c, name, nil)
+		f.skipOtherSignal(c, name, nil)
 		return nil
 	}
 	file, err := os.Open(c.path)
@@ -432,30 +432,30 @@ func (f *follower[T]) enter(c candidate, listed map[string]bool) *tail[T] {
 		return nil
 	}
 	if info, err := file.Stat(); err == nil && !os.SameFile(info, c.info) {
-		f.places.pass++ // files were renamed in this pass
+		f.checkpoints.pass++ // files were renamed in this pass
 	}
 	if name == "" {
 		name, err = f.sniff(file, c)
 	}
-	var p *place
+	var p *checkpoint
 	if err == nil && name == f.sig.Name {
-		p, err = f.places.open(file, c.key, listed)
+		p, err = f.checkpoints.open(file, c.key, listed)
 	}
 	if err != nil || p == nil {
 		if err != nil {
 			f.warn(c.key, "open", err)
 		} else if name != "" {
-			f.leaveTo(c, name, file)
+			f.skipOtherSignal(c, name, file)
 		}
 		_ = file.Close()
 		return nil
 	}
 	f.makeRoom()
 	if p.closed != nil && c.info.Size() > p.closed.size {
-		p.grew = time.Now()
+		p.grewAt = time.Now()
 	}
 	p.closed = nil
-	t := newTail[T](file, p)
+	t := newOpenFile[T](file, p)
 	f.open[c.key] = t
 	f.meter.opened(1)
 	return t
@@ -475,7 +475,7 @@ func (f *follower[T]) sniff(file *os.File, c candidate) (string, error) {
 		return f.config.AssumeSignal, nil
 	}
 	if damage {
-		f.warnUnfit(c, err)
+		f.warnNotSTEF(c, err)
 		return "", nil
 	}
 	if errors.Is(err, errUnknownSignal) {
@@ -492,13 +492,13 @@ func (f *follower[T]) makeRoom() {
 	for len(f.open) >= f.config.Limits.MaxOpenFiles {
 		oldest := ""
 		for key, t := range f.open {
-			if oldest == "" || t.used < f.open[oldest].used || t.used == f.open[oldest].used && key < oldest {
+			if oldest == "" || t.lastPass < f.open[oldest].lastPass || t.lastPass == f.open[oldest].lastPass && key < oldest {
 				oldest = key
 			}
 		}
 		t := f.open[oldest]
 		if info, err := t.Stat(); err == nil {
-			t.place.closed = &closed{info, t.size, t.modified}
+			t.checkpoint.closed = &closed{info, t.size, t.modified}
 		}
 		f.close(oldest)
 	}
@@ -516,24 +516,24 @@ func (f *follower[T]) close(key string) {
 	}
 }
 
-// advance notes that all records read from a file were delivered. read is the place with the checksums
+// advance notes that all records read from a file were delivered. read is the checkpoint with the checksums
 // of the bytes that were read; err is the error of computing them.
-func (f *follower[T]) advance(t *tail[T], read place, err error) {
-	t.place.Records = t.dec.Records()
-	if end := t.in.begin + t.source.at; t.dec.Reader.BufferedRecords() == 0 && end > t.place.Offset {
-		f.meter.read(end - t.place.Offset)
-		t.place.Offset = end
+func (f *follower[T]) advance(t *openFile[T], read checkpoint, err error) {
+	t.checkpoint.Records = t.dec.Records()
+	if end := t.section.begin + t.source.at; t.dec.Reader.BufferedRecords() == 0 && end > t.checkpoint.Offset {
+		f.meter.read(end - t.checkpoint.Offset)
+		t.checkpoint.Offset = end
 	}
-	f.places.wasRead(t.place, &read)
+	f.checkpoints.setChecksums(t.checkpoint, &read)
 	if err != nil && !t.shrank() { // the next pass counts a truncated file
-		f.warn(t.place.Key, "read", err)
+		f.warn(t.checkpoint.Key, "read", err)
 	}
 	f.save(false)
 }
 
 // save saves how far each file was delivered, so that a restart does not deliver records again.
 func (f *follower[T]) save(finished bool) {
-	if err := f.places.save(context.WithoutCancel(f.ctx), finished); err != nil {
+	if err := f.checkpoints.save(context.WithoutCancel(f.ctx), finished); err != nil {
 		f.warn("", "storage", err)
 	} else {
 		delete(f.warned, "") // the next failure is logged
@@ -548,7 +548,7 @@ func (f *follower[T]) warn(key, operation string, err error) {
 		return
 	}
 	f.warned[key] = text
-	if shared[operation] && !f.config.told.first(key+" "+text) {
+	if shared[operation] && !f.config.onceLog.mayLog(key+" "+text) {
 		return
 	}
 	log := f.log
@@ -565,12 +565,12 @@ func (f *follower[T]) warnAs(key, operation string, err error) {
 	}
 }
 
-// warnUnfit logs and counts a file that is not STEF, once for each version of the file,
+// warnNotSTEF logs and counts a file that is not STEF, once for each version of the file,
 // although each pass sees the file.
-func (f *follower[T]) warnUnfit(c candidate, err error) {
+func (f *follower[T]) warnNotSTEF(c candidate, err error) {
 	version := fmt.Sprint(c.info.Size(), c.info.ModTime().UnixNano())
-	if f.unfit[c.key] != version {
-		f.unfit[c.key] = version
+	if f.notSTEF[c.key] != version {
+		f.notSTEF[c.key] = version
 		f.warn(c.key, "open", err)
 	}
 }

@@ -546,7 +546,7 @@ func TestUnknownSignalIsDecodedOnce(t *testing.T) {
 	r.idle()
 	require.EqualValues(t, 1, r.errors("signal"))
 	r.stop()
-	require.Len(t, r.part.(*follower[plog.Logs]).other, 1)
+	require.Len(t, r.part.(*follower[plog.Logs]).otherFiles, 1)
 	r = start(t, testConfig(dir), to, nil)
 	require.Eventually(t, func() bool { return r.errors("signal") == 1 }, time.Minute, time.Millisecond)
 	require.NoError(t, os.WriteFile(path, compactFile(t, [2]uint64{1, 100}), 0o600))

@@ -57,7 +57,7 @@ func FuzzFile(f *testing.F) {
 		cut := min(int(at), len(b))
 		for _, part := range [][]byte{b[:cut], b} {
 			require.NoError(t, os.WriteFile(path, part, 0o600))
-			r.look()
+			r.runPass()
 			require.LessOrEqual(t, len(r.open), 1)
 		}
 		for key := range r.open {

@@ -44,12 +44,12 @@ func TestManyFiles(t *testing.T) {
 
 	stored := 0
 	for key, value := range store.data {
-		var list []*place
+		var list []*checkpoint
 		require.NoError(t, json.Unmarshal(value, &list))
 		if stored += len(list); strings.HasSuffix(key, keyReading) {
 			require.Empty(t, list)
 		}
-		require.LessOrEqual(t, len(list), groupPlaces)
+		require.LessOrEqual(t, len(list), groupSize)
 	}
 	require.Equal(t, files, stored)
 
@@ -78,108 +78,108 @@ func TestKilledBetweenManyFiles(t *testing.T) {
 		for key, value := range states[at] { // without the prefix of the receiver
 			data[key[strings.LastIndex(key, "/")+1:]] = value
 		}
-		p := places{client: &client{&memory{data: data}, ""}}
+		p := checkpoints{client: &client{&memory{data: data}, ""}}
 		require.NoError(t, p.load(context.Background()))
 		again := &collected{t: t}
 		rest := start(t, testConfig(dir), again, &memory{data: states[at]})
 		rest.requireFinished(complete, int64(files-finishedIn(&p)))
 		rest.stop()
 		delivered, _ := again.counts()
-		require.LessOrEqual(t, delivered, files-len(p.of))
+		require.LessOrEqual(t, delivered, files-len(p.byKey))
 	}
 }
 
-func finishedIn(p *places) (n int) {
-	for _, one := range p.of {
-		if one.finished() {
+func finishedIn(p *checkpoints) (n int) {
+	for _, cp := range p.byKey {
+		if cp.finished() {
 			n++
 		}
 	}
 	return n
 }
 
-// A place is the stored position of a file. TestGroups changes places at random and saves them, loads
+// A checkpoint is the stored position of a file. TestGroups changes checkpoints at random and saves them, loads
 // them again, and compares.
 func TestGroups(t *testing.T) {
 	store := &client{&memory{}, ""}
-	p, n := places{client: store}, 0
+	p, n := checkpoints{client: store}, 0
 	require.NoError(t, p.load(context.Background()))
 	random := rand.New(rand.NewPCG(1, 2))
-	some := func() *place {
-		for _, one := range p.of {
-			return one
+	some := func() *checkpoint {
+		for _, cp := range p.byKey {
+			return cp
 		}
 		return nil
 	}
 	for range 3000 {
-		switch one := some(); {
-		case one == nil || random.IntN(3) == 0:
+		switch cp := some(); {
+		case cp == nil || random.IntN(3) == 0:
 			n++
-			one = &place{Key: fmt.Sprint(n), Sample: 1}
-			p.add(one)
+			cp = &checkpoint{Key: fmt.Sprint(n), Sample: 1}
+			p.add(cp)
 		case random.IntN(6) == 0:
-			p.remove(one)
+			p.remove(cp)
 		case random.IntN(6) == 0:
-			p.putAside(one)
+			p.renameReplaced(cp)
 		case random.IntN(6) == 0:
-			one.Outcome = ""
-			p.loosen(one)
+			cp.Outcome = ""
+			p.removeFromGroup(cp)
 		case random.IntN(6) == 0:
-			p.wasRead(one, &place{Sample: 1 + random.IntN(3), Sum: fmt.Sprint(random.IntN(20))})
+			p.setChecksums(cp, &checkpoint{Sample: 1 + random.IntN(3), Sum: fmt.Sprint(random.IntN(20))})
 		default:
-			one.Outcome = complete
-			one.changed()
+			cp.Outcome = complete
+			cp.changed()
 		}
 		if random.IntN(4) > 0 {
 			continue
 		}
 		requireIndexed(t, &p)
 		require.NoError(t, p.save(context.Background(), random.IntN(3) == 0))
-		loaded := places{client: store}
+		loaded := checkpoints{client: store}
 		require.NoError(t, loaded.load(context.Background()))
-		require.Len(t, loaded.of, len(p.of))
+		require.Len(t, loaded.byKey, len(p.byKey))
 		requireIndexed(t, &loaded)
-		for key, one := range p.of {
-			require.Equal(t, one.Outcome, loaded.of[key].Outcome)
+		for key, cp := range p.byKey {
+			require.Equal(t, cp.Outcome, loaded.byKey[key].Outcome)
 		}
 	}
 	require.Greater(t, len(p.groups), 3)
 }
 
-// requireIndexed checks that the index by the beginnings of files has each place exactly once.
-func requireIndexed(t *testing.T, p *places) {
+// requireIndexed checks that the index by the beginnings of files has each checkpoint exactly once.
+func requireIndexed(t *testing.T, p *checkpoints) {
 	t.Helper()
 	n, samples := 0, map[int]int{}
-	for m, a := range p.begin {
-		require.NotEmpty(t, a.places)
-		known := map[*place]bool{} // require.Subset compares each pair, which takes minutes here
-		for _, one := range a.places {
-			known[one] = true
-			require.Same(t, one, p.of[one.Key])
-			require.Equal(t, m, mark{one.Sample, one.Sum})
-			samples[one.Sample]++
+	for m, a := range p.byPrefix {
+		require.NotEmpty(t, a.checkpoints)
+		known := map[*checkpoint]bool{} // require.Subset compares each pair, which takes minutes here
+		for _, cp := range a.checkpoints {
+			known[cp] = true
+			require.Same(t, cp, p.byKey[cp.Key])
+			require.Equal(t, m, prefixSum{cp.Sample, cp.Sum})
+			samples[cp.Sample]++
 			n++
 		}
-		for _, one := range a.unsettled {
-			require.True(t, known[one])
+		for _, cp := range a.unchecked {
+			require.True(t, known[cp])
 		}
 	}
-	require.Equal(t, len(p.of), n)
-	require.True(t, maps.Equal(samples, p.samples))
+	require.Equal(t, len(p.byKey), n)
+	require.True(t, maps.Equal(samples, p.prefixLengths))
 }
 
-// TestManyPlaces: the time to look up the place of a new file does not grow with the number of known
-// files. An earlier version compared each new file with all places.
-func TestManyPlaces(t *testing.T) {
+// TestManyCheckpoints: the time to look up the checkpoint of a new file does not grow with the number of known
+// files. An earlier version compared each new file with all checkpoints.
+func TestManyCheckpoints(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.stef")
 	require.NoError(t, os.WriteFile(path, compactFile(t, [2]uint64{1, 10}), 0o600))
 	file, err := os.Open(path)
 	require.NoError(t, err)
 	defer file.Close()
 	open := func(known int) time.Duration {
-		p := places{of: map[string]*place{}}
+		p := checkpoints{byKey: map[string]*checkpoint{}}
 		for i := range known {
-			p.add(&place{Key: fmt.Sprint(i), Sample: sampleBytes - i%2, Sum: fmt.Sprint(i)})
+			p.add(&checkpoint{Key: fmt.Sprint(i), Sample: sampleBytes - i%2, Sum: fmt.Sprint(i)})
 		}
 		least := time.Hour
 		for range 50 {
@@ -195,67 +195,67 @@ func TestManyPlaces(t *testing.T) {
 	require.Less(t, open(100_000), 20*few)
 }
 
-// TestForgottenPlaceIsRenamed: an open file disappears from the folder, so its place is removed after a
-// day. Later the file appears under another name. Then its place is saved again.
-func TestForgottenPlaceIsRenamed(t *testing.T) {
+// TestForgottenCheckpointIsRenamed: an open file disappears from the folder, so its checkpoint is removed after a
+// day. Later the file appears under another name. Then its checkpoint is saved again.
+func TestForgottenCheckpointIsRenamed(t *testing.T) {
 	store := &client{&memory{data: map[string][]byte{}}, ""}
-	p := places{client: store, of: map[string]*place{}}
-	one := &place{Key: "a", Sample: 1, Sum: "s", Offset: 7}
-	p.add(one)
-	p.remove(one)
-	p.rename(one, "b")
+	p := checkpoints{client: store, byKey: map[string]*checkpoint{}}
+	cp := &checkpoint{Key: "a", Sample: 1, Sum: "s", Offset: 7}
+	p.add(cp)
+	p.remove(cp)
+	p.rename(cp, "b")
 	require.NoError(t, p.save(t.Context(), true))
-	loaded := places{client: store}
+	loaded := checkpoints{client: store}
 	require.NoError(t, loaded.load(t.Context()))
-	require.Len(t, loaded.of, 1)
-	require.NotNil(t, loaded.of["b"])
-	require.Equal(t, one.Offset, loaded.of["b"].Offset)
+	require.Len(t, loaded.byKey, 1)
+	require.NotNil(t, loaded.byKey["b"])
+	require.Equal(t, cp.Offset, loaded.byKey["b"].Offset)
 }
 
-// TestManyCopies: each place is compared once in a pass, not with each new file, so the time for many copies of
-// one file is linear. 10,000 copies took 4 minutes. If a file was renamed meanwhile, its place is found.
+// TestManyCopies: each checkpoint is compared once in a pass, not with each new file, so the time for many copies of
+// one file is linear. 10,000 copies took 4 minutes. If a file was renamed meanwhile, its checkpoint is found.
 func TestManyCopies(t *testing.T) {
 	const copies = 200
 	dir, content := t.TempDir(), compactFile(t, [2]uint64{1, 10})
-	p, listed := places{of: map[string]*place{}, pass: 1}, map[string]bool{}
+	p, listed := checkpoints{byKey: map[string]*checkpoint{}, pass: 1}, map[string]bool{}
 	path := func(i int) string { return filepath.Join(dir, fmt.Sprintf("%03d.stef", i)) }
-	enter := func(key string) *place {
+	enter := func(key string) *checkpoint {
 		file, err := os.Open(key)
 		require.NoError(t, err)
 		defer file.Close()
-		one, err := p.open(file, key, listed)
+		cp, err := p.open(file, key, listed)
 		require.NoError(t, err)
-		var read place
+		var read checkpoint
 		require.NoError(t, read.identify(file, int64(len(content))))
-		require.NoError(t, read.wasRead(file, &digest{}, int64(len(content))))
-		p.wasRead(one, &read)
-		return one
+		require.NoError(t, read.setDigest(file, &digest{}, int64(len(content))))
+		p.setChecksums(cp, &read)
+		return cp
 	}
 	for i := range copies {
 		require.NoError(t, os.WriteFile(path(i), content, 0o600))
 		listed[path(i)] = true
 	}
 	for i := range copies {
-		one := enter(path(i))
-		a := p.begin[mark{one.Sample, one.Sum}]
-		require.Len(t, a.places, i+1)
-		require.LessOrEqual(t, len(a.unsettled), 2)
+		cp := enter(path(i))
+		a := p.byPrefix[prefixSum{cp.Sample, cp.Sum}]
+		require.Len(t, a.checkpoints, i+1)
+		require.LessOrEqual(t, len(a.unchecked), 2)
 	}
 	for _, pass := range []int{1, 2} {
 		p.pass = pass
 		require.NoError(t, os.WriteFile(path(copies), content, 0o600))
 		listed[path(copies)] = true
 		enter(path(copies))
-		require.Len(t, p.of, copies+1)
+		require.Len(t, p.byKey, copies+1)
 		p.removeKey(path(copies))
 	}
 	requireIndexed(t, &p)
 
-	renamed := p.of[path(7)]
+	renamed := p.byKey[path(7)]
 	require.NoError(t, os.Rename(path(7), path(copies)))
 	require.NoError(t, os.WriteFile(path(7), []byte("another file"), 0o600))
 	p.pass++
 	require.Same(t, renamed, enter(path(copies)))
-	require.Len(t, p.of, copies)
+	require.Len(t, p.byKey, copies)
 	requireIndexed(t, &p)
 }

@@ -103,25 +103,25 @@ func nextMessage(file io.ReaderAt, offset, size int64) (section, bool, error) {
 	return s, s.end <= size, nil
 }
 
-// begin starts to read the message at the place of the file. It reports false if the
+// begin starts to read the message at the checkpoint of the file. It reports false if the
 // message is not complete.
-func (t *tail[T]) begin() (bool, error) {
-	s, ok, err := nextMessage(t.File, t.place.Message, t.size)
+func (t *openFile[T]) begin() (bool, error) {
+	s, ok, err := nextMessage(t.File, t.checkpoint.Message, t.size)
 	if err != nil || !ok {
 		return false, judge(err)
 	}
 	t.enter(s)
-	t.inside = true
+	t.inMessage = true
 	return true, nil
 }
 
 // leave moves on to the next message after the last frame of a message was read.
-func (f *follower[T]) leave(t *tail[T]) (bool, error) {
-	if t.whole() < t.in.end {
+func (f *follower[T]) endMessage(t *openFile[T]) (bool, error) {
+	if t.whole() < t.section.end {
 		return false, fmt.Errorf("offset %d: %w: %w: a message ends within a frame", t.whole(), errDamaged, stef.ErrCorrupt)
 	}
-	p := t.place
-	p.Message, p.Earlier, p.Records = t.in.end, p.Earlier+p.Records, 0
+	p := t.checkpoint
+	p.Message, p.Earlier, p.Records = t.section.end, p.Earlier+p.Records, 0
 	if p.Message > p.Offset {
 		f.meter.read(p.Message - p.Offset)
 		p.Offset = p.Message

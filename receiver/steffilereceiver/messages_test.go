@@ -66,7 +66,7 @@ func TestMessagesCut(t *testing.T) {
 		seen := map[uint64]int{}
 		f := lookAt(t, dir, seen)
 		require.NoError(t, os.WriteFile(path, file[:cut], 0o600))
-		f.look()
+		f.runPass()
 		whole := uint64(0)
 		for end, n := range until {
 			if end <= cut {
@@ -75,7 +75,7 @@ func TestMessagesCut(t *testing.T) {
 		}
 		require.Len(t, seen, int(whole), "cut at byte %d", cut)
 		require.NoError(t, os.WriteFile(path, file, 0o600))
-		f.look()
+		f.runPass()
 		require.Len(t, seen, 9, "cut at byte %d", cut)
 		for n, times := range seen {
 			require.Equal(t, 1, times, "record %d, cut at byte %d", n, cut)
@@ -236,7 +236,7 @@ func TestMessagesDictionaries(t *testing.T) {
 	requireFiles(t, dir, 1)
 	r.stop()
 	// While the file does not change, passes over the folder do not decode it again.
-	require.True(t, r.part.(*follower[plog.Logs]).other[path].undecodable)
+	require.True(t, r.part.(*follower[plog.Logs]).otherFiles[path].undecodable)
 
 	r = start(t, with(shared), to, store)
 	r.requireFinished(complete, 1)
@@ -278,7 +278,7 @@ func FuzzMessages(f *testing.F) {
 		}
 		for _, part := range [][]byte{b[:min(int(at), len(b))], b} {
 			appear(t, path, part)
-			r.look()
+			r.runPass()
 			require.LessOrEqual(t, len(r.open), 1)
 		}
 		for key := range r.open {

@@ -37,24 +37,24 @@ func TestClosedFilesAreNotReadAgain(t *testing.T) {
 		file.put(numbered(uint64(10*i+1), uint64(10*i+10)))
 		written = append(written, file)
 	}
-	f.look()
+	f.runPass()
 	to.requireOnce(10 * files)
 	before := maps.Clone(f.open)
 	require.Len(t, before, most)
-	f.look()
+	f.runPass()
 	require.Equal(t, before, f.open, "a file was opened again")
 
 	written[0].put(numbered(51, 60))
-	f.look()
+	f.runPass()
 	to.requireOnce(60)
 	require.Contains(t, f.open, filepath.Join(dir, "x0.stef"))
 
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "x1.stef"), compactFile(t, [2]uint64{61, 80}), 0o600))
-	f.look()
+	f.runPass()
 	to.requireOnce(80)
 
 	config.SettleTime = 0
-	f.look()
+	f.runPass()
 	to.requireOnce(80)
 	requireFiles(t, dir, 0)
 	require.Empty(t, f.open)

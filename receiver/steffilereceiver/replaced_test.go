@@ -232,17 +232,17 @@ func TestPositionsWithoutDigest(t *testing.T) {
 	defer file.Close()
 	sum, n, err := sample(file, sampleBytes)
 	require.NoError(t, err)
-	for _, one := range []struct {
-		p    place
+	for _, cp := range []struct {
+		p    checkpoint
 		same bool
 	}{
-		{place{Offset: int64(len(content))}, true},
-		{place{Offset: int64(len(content)) + 1}, false},
+		{checkpoint{Offset: int64(len(content))}, true},
+		{checkpoint{Offset: int64(len(content)) + 1}, false},
 	} {
-		one.p.Sample, one.p.Sum = n, sum
-		same, err := one.p.matches(file)
+		cp.p.Sample, cp.p.Sum = n, sum
+		same, err := cp.p.matches(file)
 		require.NoError(t, err)
-		require.Equal(t, one.same, same)
+		require.Equal(t, cp.same, same)
 	}
 
 	// The stored position says that 300 records were delivered, but the file contains only 200. So the
@@ -252,7 +252,7 @@ func TestPositionsWithoutDigest(t *testing.T) {
 	r := start(t, testConfig(dir, func(c *Config) { c.SettleTime = time.Hour }), to, store)
 	to.requireSeen(1, 200, 1)
 	r.stop()
-	stored, err := json.Marshal([]*place{{Key: path, Sample: n, Sum: sum, Records: 300, Offset: 200}})
+	stored, err := json.Marshal([]*checkpoint{{Key: path, Sample: n, Sum: sum, Records: 300, Offset: 200}})
 	require.NoError(t, err)
 	for key := range store.data {
 		if strings.HasSuffix(key, keyReading) {
@@ -300,7 +300,7 @@ func TestFrameWithoutRecords(t *testing.T) {
 		file.put(numbered(n+1, n+10))
 		to.requireOnce(int(n + 10))
 		file.write([]byte{0, 3, 0, 1, 0x80}) // spec: #data-frame
-		for range maxBarren {
+		for range maxRereads {
 			r.idle()
 		}
 	}
@@ -474,15 +474,15 @@ func TestCopiesAreNotReadAgain(t *testing.T) {
 	to.requireSeen(1, 100, 2)
 	r.requireFinished(complete, 2)
 	r.stop()
-	one := r.part.(*follower[plog.Logs]).places.of[first]
-	require.False(t, one.replaced())
+	cp := r.part.(*follower[plog.Logs]).checkpoints.byKey[first]
+	require.False(t, cp.pathHasOtherFile())
 	info, err := os.Stat(first)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(first, make([]byte, len(content)), 0o600))
 	require.NoError(t, os.Chtimes(first, time.Time{}, info.ModTime()))
-	require.False(t, one.replaced(), "the file was read")
+	require.False(t, cp.pathHasOtherFile(), "the file was read")
 	require.NoError(t, os.Chtimes(first, time.Time{}, time.Now().Add(time.Second)))
-	require.True(t, one.replaced())
+	require.True(t, cp.pathHasOtherFile())
 }
 
 // A file of another signal is not read. If a file of this signal replaces it, or if the file is

@@ -88,19 +88,19 @@ func TestClockStepsForward(t *testing.T) {
 	require.Zero(t, r.finished(complete))
 }
 
-// The receiver keeps the position of a missing file for a day, even if it has more than maxPlaces
-// positions. It keeps at most maxPlaces positions of missing files.
+// The receiver keeps the position of a missing file for a day, even if it has more than maxMissing
+// positions. It keeps at most maxMissing positions of missing files.
 func TestForget(t *testing.T) {
-	p, listed, now := places{of: map[string]*place{}}, map[string]bool{}, time.Now()
-	for i := range maxPlaces + 10 {
+	p, listed, now := checkpoints{byKey: map[string]*checkpoint{}}, map[string]bool{}, time.Now()
+	for i := range maxMissing + 10 {
 		key := fmt.Sprint(i)
-		p.of[key], listed[key] = &place{Key: key, Outcome: complete}, true
+		p.byKey[key], listed[key] = &checkpoint{Key: key, Outcome: complete}, true
 	}
 	delete(listed, "3")
 	require.False(t, p.forget(listed, now))
 	require.False(t, p.forget(listed, now.Add(forgetAfter)))
 	require.True(t, p.forget(listed, now.Add(forgetAfter+2*time.Second)))
-	require.Len(t, p.of, maxPlaces+9)
+	require.Len(t, p.byKey, maxMissing+9)
 	require.True(t, p.forget(nil, now))
-	require.Len(t, p.of, maxPlaces)
+	require.Len(t, p.byKey, maxMissing)
 }

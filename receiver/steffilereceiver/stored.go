@@ -14,35 +14,36 @@ import (
 	"go.opentelemetry.io/collector/extension/xextension/storage"
 )
 
-// places has the place of each file of a signal: the position up to which the file was delivered.
-// The places of files being read change often, so they are saved separately from the places of
-// finished files. Finished files can be many, so their places are saved in groups: a file that
-// finishes causes a write of one group, not of all places.
-type places struct {
-	client storage.Client
-	of     map[string]*place
-	loose  map[*place]bool // the places without a group: of files being read, and of files that finished recently
-	groups []*group
+// checkpoints has the checkpoint of each file of a signal: the position up to which the file was delivered.
+// The checkpoints of files being read change often, so they are saved separately from the checkpoints of
+// finished files. There can be many finished files, so their checkpoints are saved in groups: when a file
+// is finished, only one group is written, not all checkpoints.
+type checkpoints struct {
+	client       storage.Client
+	byKey        map[string]*checkpoint
+	withoutGroup map[*checkpoint]bool // the checkpoints without a group: of files being read, and of files that finished recently
+	groups       []*group
 
-	// begin has the places by the first bytes of their files, and samples the number of places by Sample.
-	// Without them, each new file would be compared with all places.
-	begin   map[mark]*alike
-	samples map[int]int
-	pass    int // number of the pass over the folder
+	// byPrefix has the checkpoints by the first bytes of their files. prefixLengths has the number of checkpoints
+	// by Sample, which is the number of these bytes. Without them, each new file would be compared with all
+	// checkpoints.
+	byPrefix      map[prefixSum]*samePrefix
+	prefixLengths map[int]int
+	pass          int // number of the pass over the folder
 }
 
-// alike contains the places of files with the same first bytes.
-type alike struct {
-	places []*place
-	// unsettled are the places whose name may not have their file any more. In each pass, a place is
-	// settled once, and not for each new file: a folder may have many copies of one file.
-	unsettled []*place
-	pass      int // the pass that unsettled is about
+// samePrefix contains the checkpoints of files with the same first bytes.
+type samePrefix struct {
+	checkpoints []*checkpoint
+	// unchecked are the checkpoints whose path may name another file now. In each pass, a checkpoint is
+	// checked once, and not for each new file: a folder may have many copies of one file.
+	unchecked []*checkpoint
+	pass      int // the pass that unchecked is about
 }
 
-// without removes a place from a list, whose order has no meaning.
-func without(list []*place, one *place) []*place {
-	i := slices.Index(list, one)
+// without removes a checkpoint from a list, whose order has no meaning.
+func without(list []*checkpoint, cp *checkpoint) []*checkpoint {
+	i := slices.Index(list, cp)
 	if i < 0 {
 		return list
 	}
@@ -51,25 +52,25 @@ func without(list []*place, one *place) []*place {
 	return list[:last]
 }
 
-// mark identifies the first bytes of a file: see Sample and Sum of place.
-type mark struct {
-	sample int
+// prefixSum identifies the first bytes of a file by their checksum: see Sample and Sum of checkpoint.
+type prefixSum struct {
+	length int
 	sum    string
 }
 
-// group contains the places of finished files that are stored under one key of the storage.
+// group contains the checkpoints of finished files that are stored under one key of the storage.
 type group struct {
-	key    string
-	places []*place
-	stale  bool // the places have changed since the last save
+	key         string
+	checkpoints []*checkpoint
+	changed     bool // the checkpoints have changed since the last save
 }
 
 const (
 	keyReading  = "reading"
 	keyFinished = "finished" // the key of the first group; the keys of the other groups end with a number
-	// groupPlaces is the number of places in a full group. At most this number of finished places
+	// groupSize is the number of checkpoints in a full group. At most this number of finished checkpoints
 	// without a group are saved with each batch of a file that is being read.
-	groupPlaces = 32
+	groupSize = 32
 )
 
 func groupKey(i int) string {
@@ -79,122 +80,122 @@ func groupKey(i int) string {
 	return fmt.Sprint(keyFinished, " ", i)
 }
 
-// add adds the place of a file. The place is in no group yet.
-func (p *places) add(one *place) {
-	if p.loose == nil {
-		p.loose = map[*place]bool{}
+// add adds the checkpoint of a file. The checkpoint is in no group yet.
+func (p *checkpoints) add(cp *checkpoint) {
+	if p.withoutGroup == nil {
+		p.withoutGroup = map[*checkpoint]bool{}
 	}
-	p.of[one.Key], p.loose[one] = one, true
-	p.index(one)
+	p.byKey[cp.Key], p.withoutGroup[cp] = cp, true
+	p.index(cp)
 }
 
-// index adds a place to begin, and counts it in samples.
-func (p *places) index(one *place) {
-	if one.Sample == 0 {
+// index adds a checkpoint to byPrefix, and counts it in prefixLengths.
+func (p *checkpoints) index(cp *checkpoint) {
+	if cp.Sample == 0 {
 		return
 	}
-	if p.begin == nil {
-		p.begin, p.samples = map[mark]*alike{}, map[int]int{}
+	if p.byPrefix == nil {
+		p.byPrefix, p.prefixLengths = map[prefixSum]*samePrefix{}, map[int]int{}
 	}
-	m := mark{one.Sample, one.Sum}
-	a := p.begin[m]
+	m := prefixSum{cp.Sample, cp.Sum}
+	a := p.byPrefix[m]
 	if a == nil {
-		a = &alike{}
-		p.begin[m] = a
+		a = &samePrefix{}
+		p.byPrefix[m] = a
 	}
-	a.places, a.unsettled = append(a.places, one), append(a.unsettled, one)
-	p.samples[one.Sample]++
+	a.checkpoints, a.unchecked = append(a.checkpoints, cp), append(a.unchecked, cp)
+	p.prefixLengths[cp.Sample]++
 }
 
 // unindex is the inverse of index.
-func (p *places) unindex(one *place) {
-	m := mark{one.Sample, one.Sum}
-	a := p.begin[m]
-	if a == nil || !slices.Contains(a.places, one) {
+func (p *checkpoints) unindex(cp *checkpoint) {
+	m := prefixSum{cp.Sample, cp.Sum}
+	a := p.byPrefix[m]
+	if a == nil || !slices.Contains(a.checkpoints, cp) {
 		return
 	}
-	a.places, a.unsettled = without(a.places, one), without(a.unsettled, one)
-	if len(a.places) == 0 {
-		delete(p.begin, m)
+	a.checkpoints, a.unchecked = without(a.checkpoints, cp), without(a.unchecked, cp)
+	if len(a.checkpoints) == 0 {
+		delete(p.byPrefix, m)
 	}
-	if p.samples[one.Sample]--; p.samples[one.Sample] == 0 {
-		delete(p.samples, one.Sample)
+	if p.prefixLengths[cp.Sample]--; p.prefixLengths[cp.Sample] == 0 {
+		delete(p.prefixLengths, cp.Sample)
 	}
 }
 
-// wasRead sets the checksums of the place one, and the number of bytes that they cover, to those of
-// the place read.
-func (p *places) wasRead(one *place, read *place) {
-	one.Read, one.Digest = read.Read, read.Digest
-	if one.Sample == read.Sample && one.Sum == read.Sum {
+// setChecksums sets the checksums of the checkpoint cp, and the number of bytes that they cover, to those of
+// the checkpoint read.
+func (p *checkpoints) setChecksums(cp *checkpoint, read *checkpoint) {
+	cp.Read, cp.Digest = read.Read, read.Digest
+	if cp.Sample == read.Sample && cp.Sum == read.Sum {
 		return
 	}
-	p.unindex(one)
-	one.Sample, one.Sum = read.Sample, read.Sum
-	if p.of[one.Key] == one {
-		p.index(one)
+	p.unindex(cp)
+	cp.Sample, cp.Sum = read.Sample, read.Sum
+	if p.byKey[cp.Key] == cp {
+		p.index(cp)
 	}
 }
 
-// remove removes the place of a file, also from its group.
-func (p *places) remove(one *place) {
-	p.loosen(one)
-	p.unindex(one)
-	delete(p.of, one.Key)
-	delete(p.loose, one)
+// remove removes the checkpoint of a file, also from its group.
+func (p *checkpoints) remove(cp *checkpoint) {
+	p.removeFromGroup(cp)
+	p.unindex(cp)
+	delete(p.byKey, cp.Key)
+	delete(p.withoutGroup, cp)
 }
 
-// removeKey removes the place of a file, if there is one.
-func (p *places) removeKey(key string) {
-	if one := p.of[key]; one != nil {
-		p.remove(one)
+// removeKey removes the checkpoint of a file, if there is one.
+func (p *checkpoints) removeKey(key string) {
+	if cp := p.byKey[key]; cp != nil {
+		p.remove(cp)
 	}
 }
 
-// ungrouped reports whether the place of a finished file is in no group.
-func (p *places) ungrouped() bool {
-	for one := range p.loose {
-		if one.finished() {
+// finishedWithoutGroup reports whether the checkpoint of a finished file is in no group.
+func (p *checkpoints) finishedWithoutGroup() bool {
+	for cp := range p.withoutGroup {
+		if cp.finished() {
 			return true
 		}
 	}
 	return false
 }
 
-// loosen removes a place from its group. Call it when a finished file has grown.
-func (p *places) loosen(one *place) {
-	if g := one.group; g != nil {
-		g.places = slices.DeleteFunc(g.places, func(x *place) bool { return x == one })
-		g.stale, one.group = true, nil
-		p.loose[one] = true
+// removeFromGroup removes a checkpoint from its group. Call it when a finished file has grown.
+func (p *checkpoints) removeFromGroup(cp *checkpoint) {
+	if g := cp.group; g != nil {
+		g.checkpoints = slices.DeleteFunc(g.checkpoints, func(x *checkpoint) bool { return x == cp })
+		g.changed, cp.group = true, nil
+		p.withoutGroup[cp] = true
 	}
 }
 
-// changed notes that the place of a file must be saved again.
-func (p *place) changed() {
+// changed records that the checkpoint of a file must be saved again.
+func (p *checkpoint) changed() {
 	if p.group != nil {
-		p.group.stale = true
+		p.group.changed = true
 	}
 }
 
-// load reads the places. It keeps the places that it could read, even if it returns an
+// load reads the checkpoints. It keeps the checkpoints that it could read, even if it returns an
 // error.
-func (p *places) load(ctx context.Context) error {
-	p.of, p.loose, p.groups, p.begin, p.samples = map[string]*place{}, map[*place]bool{}, nil, nil, nil
+func (p *checkpoints) load(ctx context.Context) error {
+	p.byKey, p.withoutGroup, p.groups, p.byPrefix, p.prefixLengths = map[string]*checkpoint{}, map[*checkpoint]bool{}, nil, nil, nil
 	var errs []error
-	get := func(key string) (found bool, list []*place) {
+	get := func(key string) (found bool, list []*checkpoint) {
 		b, err := p.client.Get(ctx, key)
 		if err == nil && len(b) > 0 {
 			err, found = json.Unmarshal(b, &list), true
 		}
 		errs = append(errs, err)
-		return found, slices.DeleteFunc(list, func(one *place) bool { return one == nil })
+		return found, slices.DeleteFunc(list, func(cp *checkpoint) bool { return cp == nil })
 	}
-	put := func(one *place) {
-		if same := p.of[one.Key]; same != nil {
+	put := func(cp *checkpoint) {
+		if same := p.byKey[cp.Key]; same != nil {
 			p.remove(same)
 		}
-		p.add(one)
+		p.add(cp)
 	}
 	for i := 0; ; i++ {
 		found, list := get(groupKey(i))
@@ -203,29 +204,29 @@ func (p *places) load(ctx context.Context) error {
 		}
 		g := &group{key: groupKey(i)}
 		p.groups = append(p.groups, g)
-		for _, one := range list {
-			put(one)
-			p.assign(one, g)
+		for _, cp := range list {
+			put(cp)
+			p.assign(cp, g)
 		}
-		g.stale = false
+		g.changed = false
 	}
 	_, list := get(keyReading)
-	for _, one := range list {
-		put(one)
+	for _, cp := range list {
+		put(cp)
 	}
 	return errors.Join(errs...)
 }
 
-func (p *places) assign(one *place, g *group) {
-	delete(p.loose, one)
-	one.group, g.stale = g, true
-	g.places = append(g.places, one)
+func (p *checkpoints) assign(cp *checkpoint, g *group) {
+	delete(p.withoutGroup, cp)
+	cp.group, g.changed = g, true
+	g.checkpoints = append(g.checkpoints, cp)
 }
 
-// room returns a group that is not full: the last group, or one from which places were removed.
-func (p *places) room() *group {
+// groupWithSpace returns a group that is not full: the last group, or one from which checkpoints were removed.
+func (p *checkpoints) groupWithSpace() *group {
 	for _, g := range slices.Backward(p.groups) {
-		if len(g.places) < groupPlaces {
+		if len(g.checkpoints) < groupSize {
 			return g
 		}
 	}
@@ -234,34 +235,34 @@ func (p *places) room() *group {
 	return g
 }
 
-// save saves all places that have changed. If finished is true, it moves the places of finished files to
-// groups. If not, it does so when they fill a group; until then, they are saved with the places of files being
+// save saves all checkpoints that have changed. If finished is true, it moves the checkpoints of finished files to
+// groups. If not, it does so when they fill a group; until then, they are saved with the checkpoints of files being
 // read, so that a crash loses none of them.
-func (p *places) save(ctx context.Context, finished bool) error {
-	var loose, done []*place
-	for one := range p.loose {
-		if one.finished() {
-			done = append(done, one)
-		} else if one.Sample > 0 {
-			loose = append(loose, one)
+func (p *checkpoints) save(ctx context.Context, finished bool) error {
+	var loose, done []*checkpoint
+	for cp := range p.withoutGroup {
+		if cp.finished() {
+			done = append(done, cp)
+		} else if cp.Sample > 0 {
+			loose = append(loose, cp)
 		}
 	}
-	byKey := func(a, b *place) int { return strings.Compare(a.Key, b.Key) }
-	if finished || len(done) >= groupPlaces {
+	byKey := func(a, b *checkpoint) int { return strings.Compare(a.Key, b.Key) }
+	if finished || len(done) >= groupSize {
 		slices.SortFunc(done, byKey)
-		g := &group{places: make([]*place, groupPlaces)} // full
-		for _, one := range done {
-			if len(g.places) >= groupPlaces {
-				g = p.room()
+		g := &group{checkpoints: make([]*checkpoint, groupSize)} // full
+		for _, cp := range done {
+			if len(g.checkpoints) >= groupSize {
+				g = p.groupWithSpace()
 			}
-			p.assign(one, g)
+			p.assign(cp, g)
 		}
 	} else {
 		loose = append(loose, done...)
 	}
 	slices.SortFunc(loose, byKey)
 	var operations []*storage.Operation
-	set := func(key string, list []*place) error {
+	set := func(key string, list []*checkpoint) error {
 		b, err := json.Marshal(list)
 		operations = append(operations, storage.SetOperation(key, b))
 		return err
@@ -271,9 +272,9 @@ func (p *places) save(ctx context.Context, finished bool) error {
 	}
 	var saved []*group
 	for _, g := range p.groups {
-		if g.stale {
+		if g.changed {
 			saved = append(saved, g)
-			if err := set(g.key, g.places); err != nil {
+			if err := set(g.key, g.checkpoints); err != nil {
 				return err
 			}
 		}
@@ -281,7 +282,7 @@ func (p *places) save(ctx context.Context, finished bool) error {
 	err := p.client.Batch(ctx, operations...)
 	if err == nil {
 		for _, g := range saved {
-			g.stale = false
+			g.changed = false
 		}
 	}
 	return err

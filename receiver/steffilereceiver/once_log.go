@@ -18,89 +18,89 @@ import (
 	"go.uber.org/zap"
 )
 
-// told prevents several followers from logging the same text: the receiver has a follower for
+// onceLog prevents several followers from logging the same text: the receiver has a follower for
 // each signal, and all followers see the same files.
-type told struct {
+type onceLog struct {
 	mu        sync.Mutex
-	at        map[string]time.Time
+	loggedAt  map[string]time.Time
 	pipelines map[string]bool // names of the signals that have a pipeline
-	ignored   map[string]bool // names of the signals without a pipeline that were logged
+	reported  map[string]bool // names of the signals without a pipeline that were logged
 }
 
-// A text that was logged is not logged again for toldFor: the followers of all signals see a file
-// within this time. After that, a new file of the same name is reported. maxTold bounds the stored
+// A text that was logged is not logged again for repeatAfter: the followers of all signals see a file
+// within this time. After that, a new file of the same name is reported. maxLoggedTexts bounds the stored
 // texts.
 const (
-	toldFor = time.Minute
-	maxTold = 1000
+	repeatAfter    = time.Minute
+	maxLoggedTexts = 1000
 )
 
-// first reports whether a text must be logged: no follower has logged it within toldFor.
-func (t *told) first(text string) bool {
+// mayLog reports whether a text must be logged: no follower has logged it within repeatAfter.
+func (t *onceLog) mayLog(text string) bool {
 	if t == nil {
 		return true
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	last, ok := t.at[text]
-	if ok && time.Since(last) < toldFor {
+	last, ok := t.loggedAt[text]
+	if ok && time.Since(last) < repeatAfter {
 		return false
 	}
-	if len(t.at) >= maxTold {
-		clear(t.at)
+	if len(t.loggedAt) >= maxLoggedTexts {
+		clear(t.loggedAt)
 	}
-	t.at[text] = time.Now()
+	t.loggedAt[text] = time.Now()
 	return true
 }
 
-// follows notes that a signal has a pipeline. The Collector creates the receivers of all
+// addPipeline notes that a signal has a pipeline. The Collector creates the receivers of all
 // signals before it starts the first receiver.
-func (t *told) follows(sig string) {
+func (t *onceLog) addPipeline(sig string) {
 	if t == nil {
 		return
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.pipelines == nil {
-		t.pipelines, t.ignored = map[string]bool{}, map[string]bool{}
+		t.pipelines, t.reported = map[string]bool{}, map[string]bool{}
 	}
 	t.pipelines[sig] = true
 }
 
-// ignores reports whether a signal has no pipeline. It returns true only once for each signal.
-func (t *told) ignores(sig string) bool {
+// firstWithoutPipeline reports whether a signal has no pipeline. It returns true only once for each signal.
+func (t *onceLog) firstWithoutPipeline(sig string) bool {
 	if t == nil {
 		return false
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.pipelines[sig] || t.ignored[sig] {
+	if t.pipelines[sig] || t.reported[sig] {
 		return false
 	}
-	t.ignored[sig] = true
+	t.reported[sig] = true
 	return true
 }
 
-// foreign describes a file that is not read, at the time of the last check: it is of another or an unknown
+// otherFile describes a file that is not read, at the time of the last check: it is of another or an unknown
 // signal, or needs a missing dictionary.
-type foreign struct {
+type otherFile struct {
 	undecodable bool // the file needs a missing dictionary; it is tried again whenever it changes
 	named       bool // the name determines the signal, whatever the file contains
 	info        fs.FileInfo
-	start       place // with the checksum of the beginning
+	prefix      checkpoint // with the checksum of the beginning
 }
 
-// foreign reports whether a file is of another or an unknown signal, or needs a missing dictionary. If the
-// file has changed, foreign compares its beginning: a file of this signal may have replaced it.
-func (f *follower[T]) foreign(c candidate) bool {
-	of := f.other[c.key]
+// isOtherFile reports whether a file is of another or an unknown signal, or needs a missing dictionary. If the
+// file has changed, isOtherFile compares its beginning: a file of this signal may have replaced it.
+func (f *follower[T]) isOtherFile(c candidate) bool {
+	of := f.otherFiles[c.key]
 	switch {
 	case of == nil:
 		return false
 	case of.named || os.SameFile(of.info, c.info) && of.info.Size() == c.info.Size() && of.info.ModTime().Equal(c.info.ModTime()):
 		return true
 	case of.undecodable:
-		delete(f.other, c.key)
+		delete(f.otherFiles, c.key)
 		return false
 	}
 	file, err := os.Open(c.path)
@@ -108,18 +108,18 @@ func (f *follower[T]) foreign(c candidate) bool {
 		return true // the next pass tries again
 	}
 	defer file.Close()
-	if same, err := of.start.begins(file); same || err != nil {
+	if same, err := of.prefix.hasPrefixOf(file); same || err != nil {
 		of.info = c.info
 		return true
 	}
-	delete(f.other, c.key)
+	delete(f.otherFiles, c.key)
 	return false
 }
 
-// leaveTo notes that a file is of another signal, and warns if that signal has no pipeline. file
+// skipOtherSignal notes that a file is of another signal, and warns if that signal has no pipeline. file
 // is nil if the name of the file determines the signal.
-func (f *follower[T]) leaveTo(c candidate, sig string, file *os.File) {
-	if f.skip(c, file) && f.config.told.ignores(sig) {
+func (f *follower[T]) skipOtherSignal(c candidate, sig string, file *os.File) {
+	if f.skip(c, file) && f.config.onceLog.firstWithoutPipeline(sig) {
 		f.sharedLog.Warn("A file stays where it is, because its signal has no pipeline with this receiver: add a pipeline, or exclude such files",
 			zap.String("signal", sig), zap.String("file", c.key))
 	}
@@ -128,14 +128,14 @@ func (f *follower[T]) leaveTo(c candidate, sig string, file *os.File) {
 // skip notes that a file is not of this signal, so that later passes do not decode its headers again. file
 // is nil if the name of the file determines the signal. It reports whether it succeeded.
 func (f *follower[T]) skip(c candidate, file *os.File) bool {
-	of := &foreign{named: file == nil, info: c.info}
+	of := &otherFile{named: file == nil, info: c.info}
 	if file != nil {
-		if err := of.start.identify(file, c.info.Size()); err != nil {
+		if err := of.prefix.identify(file, c.info.Size()); err != nil {
 			f.warn(c.key, "open", err)
 			return false // the next pass tries again
 		}
 	}
-	f.other[c.key] = of
+	f.otherFiles[c.key] = of
 	return true
 }
 
@@ -154,7 +154,7 @@ func (f *follower[T]) checkPatterns() {
 		if len(paths) == 0 && missing != "" {
 			text = "No file matches a pattern of include yet: its folder does not exist"
 		}
-		if len(paths) > 0 && advice == "" || !f.config.told.first(text+" "+pattern) {
+		if len(paths) > 0 && advice == "" || !f.config.onceLog.mayLog(text+" "+pattern) {
 			continue
 		}
 		fields := []zap.Field{zap.String("pattern", pattern)}

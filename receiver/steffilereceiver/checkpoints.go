@@ -17,8 +17,8 @@ import (
 	"time"
 )
 
-// place is the position up to which a file was delivered.
-type place struct {
+// checkpoint is the position up to which a file was delivered.
+type checkpoint struct {
 	// Key is the path of the file without the suffix of active files.
 	Key string `json:"key"`
 	// Sum is the checksum of the first Sample bytes. It shows whether a file of the same
@@ -48,14 +48,14 @@ type place struct {
 	// Outcome is how the file ended. It is "" while the file is being read.
 	Outcome string `json:"outcome,omitempty"`
 	kept    bool   // on_finished was applied to the finished file
-	// opened describes the file when this process last opened it and compared it with the place.
+	// opened describes the file when this process last opened it and compared it with the checkpoint.
 	opened fs.FileInfo
-	group  *group // nil: the place is stored with those of files being read
+	group  *group // nil: the checkpoint is stored with those of files being read
 
-	grew   time.Time // when a pass saw that the file had grown, on the monotonic clock
-	closed *closed   // the file when makeRoom closed it, nil if it was not closed
-	ahead  time.Time // a modification time in the future
-	since  time.Time // when a pass first saw ahead, on the monotonic clock
+	grewAt     time.Time // when a pass saw that the file had grown, on the monotonic clock
+	closed     *closed   // the file when makeRoom closed it, nil if it was not closed
+	futureTime time.Time // a modification time in the future
+	futureSeen time.Time // when a pass first saw futureTime, on the monotonic clock
 }
 
 // closed describes a file that was read to its end, and then closed to make room for others.
@@ -67,72 +67,72 @@ type closed struct {
 
 // exhausted reports whether the file was closed after it was read to its end, and has not changed
 // since it was read.
-func (p *place) exhausted(info fs.FileInfo) bool {
+func (p *checkpoint) exhausted(info fs.FileInfo) bool {
 	c := p.closed
 	return c != nil && !p.finished() && os.SameFile(c.file, info) && c.size == info.Size() && c.modified.Equal(info.ModTime())
 }
 
 // age returns the time since a file was modified. If the modification time is in the future, for
 // example because the clock was set back, it returns the time since this modification time was first seen.
-func (p *place) age(modified time.Time) time.Duration {
+func (p *checkpoint) age(modified time.Time) time.Duration {
 	age := time.Since(modified)
 	if age >= 0 {
 		return age
 	}
-	if !p.ahead.Equal(modified) {
-		p.ahead, p.since = modified, time.Now()
+	if !p.futureTime.Equal(modified) {
+		p.futureTime, p.futureSeen = modified, time.Now()
 	}
-	return time.Since(p.since)
+	return time.Since(p.futureSeen)
 }
 
-func (p *place) finished() bool { return p.Outcome != "" }
+func (p *checkpoint) finished() bool { return p.Outcome != "" }
 
 // unchanged reports whether the file is finished and was not written to since then.
-func (p *place) unchanged(info fs.FileInfo) bool {
+func (p *checkpoint) unchanged(info fs.FileInfo) bool {
 	return p.finished() && p.Size == info.Size() && p.Modified == info.ModTime().UnixNano()
 }
 
-// ended notes the outcome of a finished file, and its size and modification time.
-func (p *place) ended(outcome string, info fs.FileInfo) {
+// setOutcome notes the outcome of a finished file, and its size and modification time.
+func (p *checkpoint) setOutcome(outcome string, info fs.FileInfo) {
 	p.Outcome, p.Size, p.Modified = outcome, info.Size(), info.ModTime().UnixNano()
 }
 
 // delivered returns how many records of the file were delivered.
-func (p *place) delivered() uint64 { return p.Earlier + p.Records }
+func (p *checkpoint) delivered() uint64 { return p.Earlier + p.Records }
 
 // sampleBytes is the maximum of Sample: how many bytes of a file the checksum Sum covers.
 const sampleBytes = 1 << 10
 
-// Places of missing files are kept for some time, because a folder may be mounted late.
+// Checkpoints of missing files are kept for some time, because a folder may be mounted late.
 const (
-	maxPlaces   = 10_000
+	maxMissing  = 10_000
 	forgetAfter = 24 * time.Hour
 )
 
-// open returns the place of an open file: the position up to which it was delivered. listed are the
+// open returns the checkpoint of an open file: the position up to which it was delivered. listed are the
 // keys of all existing files.
-func (p *places) open(file *os.File, key string, listed map[string]bool) (*place, error) {
+func (p *checkpoints) open(file *os.File, key string, listed map[string]bool) (*checkpoint, error) {
 	info, err := file.Stat()
 	if err != nil {
 		return nil, err
 	}
-	one, err := p.find(file, key, listed)
-	if one != nil {
-		one.opened = info
+	cp, err := p.find(file, key, listed)
+	if cp != nil {
+		cp.opened = info
 	}
-	return one, err
+	return cp, err
 }
 
-func (p *places) find(file *os.File, key string, listed map[string]bool) (*place, error) {
-	one := p.of[key]
-	if one != nil {
-		same, err := one.matches(file)
+func (p *checkpoints) find(file *os.File, key string, listed map[string]bool) (*checkpoint, error) {
+	cp := p.byKey[key]
+	if cp != nil {
+		same, err := cp.matches(file)
 		if same || err != nil {
-			return one, err
+			return cp, err
 		}
 		// This is another file of the same name: the previous file may have been
 		// renamed.
-		p.putAside(one)
+		p.renameReplaced(cp)
 	}
 	found, err := p.renamed(file, listed)
 	if err != nil {
@@ -142,15 +142,15 @@ func (p *places) find(file *os.File, key string, listed map[string]bool) (*place
 		p.rename(found, key)
 		return found, nil
 	}
-	one = &place{Key: key}
-	p.add(one)
-	return one, nil
+	cp = &checkpoint{Key: key}
+	p.add(cp)
+	return cp, nil
 }
 
-// renamed returns the place of a file that was renamed, or nil. Such a place has the key of the former name.
+// renamed returns the checkpoint of a file that was renamed, or nil. Such a checkpoint has the key of the former name.
 // The former name does not exist any more, or it is the name of another file now.
-func (p *places) renamed(file *os.File, listed map[string]bool) (found *place, err error) {
-	begins, err := p.beginning(file, listed)
+func (p *checkpoints) renamed(file *os.File, listed map[string]bool) (found *checkpoint, err error) {
+	begins, err := p.withPrefixOf(file, listed)
 	if err != nil || len(begins) == 0 {
 		return nil, err
 	}
@@ -158,85 +158,85 @@ func (p *places) renamed(file *os.File, listed map[string]bool) (found *place, e
 	if err != nil {
 		return nil, err
 	}
-	// Sort the places by the number of bytes read, so that one pass over the file computes
-	// all digests. Use the last match: it is the place with the most bytes read.
-	slices.SortFunc(begins, func(a, b *place) int { return cmp.Or(cmp.Compare(a.Read, b.Read), strings.Compare(a.Key, b.Key)) })
+	// Sort the checkpoints by the number of bytes read, so that one pass over the file computes
+	// all digests. Use the last match: it is the checkpoint with the most bytes read.
+	slices.SortFunc(begins, func(a, b *checkpoint) int { return cmp.Or(cmp.Compare(a.Read, b.Read), strings.Compare(a.Key, b.Key)) })
 	var read digest
-	for _, one := range begins {
-		same, err := one.contains(file, info, &read)
+	for _, cp := range begins {
+		same, err := cp.contains(file, info, &read)
 		if err != nil {
 			return nil, err
 		}
 		switch {
 		case !same:
-		case !listed[one.Key] || one.replaced():
-			found = one
+		case !listed[cp.Key] || cp.pathHasOtherFile():
+			found = cp
 		default:
-			p.settle(one)
+			p.markChecked(cp)
 		}
 	}
 	return found, nil
 }
 
-// putAside gives a place another key, so that another file can have the key. The file of the place
-// may have been renamed.
-func (p *places) putAside(one *place) { p.rename(one, one.Key+" before "+one.Sum) }
+// renameReplaced gives a checkpoint another key, so that another file can have its key. The file of the
+// checkpoint may have been renamed.
+func (p *checkpoints) renameReplaced(cp *checkpoint) { p.rename(cp, cp.Key+" before "+cp.Sum) }
 
-// rename changes the key of a place.
-func (p *places) rename(one *place, key string) {
-	delete(p.of, one.Key)
-	if other := p.of[key]; other != nil {
+// rename changes the key of a checkpoint.
+func (p *checkpoints) rename(cp *checkpoint, key string) {
+	delete(p.byKey, cp.Key)
+	if other := p.byKey[key]; other != nil {
 		p.remove(other)
 	}
-	p.unindex(one)
-	one.Key, one.kept = key, false
-	if one.group == nil {
-		p.add(one) // again, if it was removed: an open file may have been missing for longer than forgetAfter
+	p.unindex(cp)
+	cp.Key, cp.kept = key, false
+	if cp.group == nil {
+		p.add(cp) // again, if it was removed: an open file may have been missing for longer than forgetAfter
 		return
 	}
-	p.of[key] = one
-	p.index(one)
-	one.changed()
+	p.byKey[key] = cp
+	p.index(cp)
+	cp.changed()
 }
 
-// beginning returns the places whose first bytes are those of a file, and whose name may not have their
-// file any more.
-func (p *places) beginning(file *os.File, listed map[string]bool) (list []*place, err error) {
-	for n := range p.samples {
+// withPrefixOf returns the checkpoints whose files began with the same bytes as a file, and whose path may
+// name another file now.
+func (p *checkpoints) withPrefixOf(file *os.File, listed map[string]bool) (list []*checkpoint, err error) {
+	for n := range p.prefixLengths {
 		sum, read, err := sample(file, n)
 		if err != nil {
 			return nil, err
 		}
-		a := p.begin[mark{n, sum}]
+		a := p.byPrefix[prefixSum{n, sum}]
 		if read != n || a == nil {
 			continue
 		}
 		if a.pass != p.pass {
-			a.pass, a.unsettled = p.pass, slices.Clone(a.places)
+			a.pass, a.unchecked = p.pass, slices.Clone(a.checkpoints)
 		}
-		a.unsettled = slices.DeleteFunc(a.unsettled, func(one *place) bool { return listed[one.Key] && one.untouched() })
-		list = append(list, a.unsettled...)
+		a.unchecked = slices.DeleteFunc(a.unchecked, func(cp *checkpoint) bool { return listed[cp.Key] && cp.pathUnchanged() })
+		list = append(list, a.unchecked...)
 	}
 	return list, nil
 }
 
-// settle notes that the name of a place has its file in this pass.
-func (p *places) settle(one *place) {
-	if a := p.begin[mark{one.Sample, one.Sum}]; a != nil {
-		a.unsettled = without(a.unsettled, one)
+// markChecked records that the path of a checkpoint still names its file in this pass.
+func (p *checkpoints) markChecked(cp *checkpoint) {
+	if a := p.byPrefix[prefixSum{cp.Sample, cp.Sum}]; a != nil {
+		a.unchecked = without(a.unchecked, cp)
 	}
 }
 
-// begins reports whether a file has the first bytes of the place.
-func (p *place) begins(file *os.File) (bool, error) {
+// hasPrefixOf reports whether a file begins with the first bytes of the checkpoint.
+func (p *checkpoint) hasPrefixOf(file *os.File) (bool, error) {
 	sum, n, err := sample(file, p.Sample)
 	return err == nil && n == p.Sample && sum == p.Sum, err
 }
 
-// contains reports whether a file contains all bytes that were read when the place was stored. The
+// contains reports whether a file contains all bytes that were read when the checkpoint was stored. The
 // caller must have compared the first bytes with Sum. info describes the file. read is a digest of
 // at most the first p.Read bytes of the file; contains extends it.
-func (p *place) contains(file *os.File, info fs.FileInfo, read *digest) (bool, error) {
+func (p *checkpoint) contains(file *os.File, info fs.FileInfo, read *digest) (bool, error) {
 	switch {
 	case p.unchanged(info):
 		return true, nil
@@ -249,15 +249,15 @@ func (p *place) contains(file *os.File, info fs.FileInfo, read *digest) (bool, e
 	return err == nil && sum == p.Digest, err
 }
 
-// untouched reports whether the path of the place has no file, or the file that was opened, without changes.
-func (p *place) untouched() bool {
+// pathUnchanged reports whether the path of the checkpoint has no file, or the file that was opened, without changes.
+func (p *checkpoint) pathUnchanged() bool {
 	info, err := os.Stat(p.Key)
 	return err != nil || p.opened != nil && os.SameFile(info, p.opened) && info.Size() == p.opened.Size() && info.ModTime().Equal(p.opened.ModTime())
 }
 
-// replaced reports whether the path of the place has another file now.
-func (p *place) replaced() bool {
-	if p.untouched() {
+// pathHasOtherFile reports whether the path of the checkpoint has another file now.
+func (p *checkpoint) pathHasOtherFile() bool {
+	if p.pathUnchanged() {
 		return false
 	}
 	file, err := os.Open(p.Key)
@@ -269,12 +269,12 @@ func (p *place) replaced() bool {
 	return err == nil && !same
 }
 
-// matches reports whether a file begins with the bytes whose checksums the place has.
-func (p *place) matches(file *os.File) (bool, error) {
+// matches reports whether a file begins with the bytes whose checksums the checkpoint has.
+func (p *checkpoint) matches(file *os.File) (bool, error) {
 	if p.Sample == 0 {
 		return true, nil
 	}
-	same, err := p.begins(file)
+	same, err := p.hasPrefixOf(file)
 	if !same || err != nil {
 		return false, err
 	}
@@ -315,8 +315,8 @@ func (d *digest) upTo(file io.ReaderAt, end int64) (string, error) {
 	return d.text, nil
 }
 
-// wasRead notes that the file was read up to an offset.
-func (p *place) wasRead(file io.ReaderAt, d *digest, end int64) error {
+// setDigest records that the file was read up to the offset end.
+func (p *checkpoint) setDigest(file io.ReaderAt, d *digest, end int64) error {
 	if end <= p.Read {
 		return nil
 	}
@@ -329,7 +329,7 @@ func (p *place) wasRead(file io.ReaderAt, d *digest, end int64) error {
 
 // identify stores a checksum of the first bytes of a file to recognise the file later. The file
 // has at least end bytes.
-func (p *place) identify(file *os.File, end int64) error {
+func (p *checkpoint) identify(file *os.File, end int64) error {
 	if p.Sample == sampleBytes || int64(p.Sample) >= end {
 		return nil
 	}
@@ -350,29 +350,29 @@ func sample(file *os.File, n int) (string, int, error) {
 	return hex.EncodeToString(sum[:12]), n, err
 }
 
-// forget removes the places of files that have been missing for longer than forgetAfter. If more
-// than maxPlaces files are missing, it also removes the places of the files that have been missing
-// longest. It reports whether it removed a place.
-func (p *places) forget(listed map[string]bool, now time.Time) (changed bool) {
-	var gone []*place
-	for key, one := range p.of {
+// forget removes the checkpoints of files that have been missing for longer than forgetAfter. If more
+// than maxMissing files are missing, it also removes the checkpoints of the files that have been missing
+// longest. It reports whether it removed a checkpoint.
+func (p *checkpoints) forget(listed map[string]bool, now time.Time) (changed bool) {
+	var gone []*checkpoint
+	for key, cp := range p.byKey {
 		if listed[key] {
-			if one.Seen != 0 {
-				one.Seen = 0
-				one.changed()
+			if cp.Seen != 0 {
+				cp.Seen = 0
+				cp.changed()
 			}
 			continue
 		}
-		if one.Seen == 0 {
-			one.Seen = now.Unix()
-			one.changed()
+		if cp.Seen == 0 {
+			cp.Seen = now.Unix()
+			cp.changed()
 		}
-		gone = append(gone, one)
+		gone = append(gone, cp)
 	}
-	slices.SortFunc(gone, func(a, b *place) int { return int(a.Seen - b.Seen) })
-	for i, one := range gone {
-		if len(gone)-i > maxPlaces || now.Unix()-one.Seen > int64(forgetAfter/time.Second) {
-			p.remove(one)
+	slices.SortFunc(gone, func(a, b *checkpoint) int { return int(a.Seen - b.Seen) })
+	for i, cp := range gone {
+		if len(gone)-i > maxMissing || now.Unix()-cp.Seen > int64(forgetAfter/time.Second) {
+			p.remove(cp)
 			changed = true
 		}
 	}
