@@ -295,7 +295,7 @@ func (e *endingContext) Err() error {
 
 // Small requests do not wait while large requests wait to be decompressed. The metric
 // decompression_waiting counts a waiting request until it is decompressed or its client cancels it.
-func TestPlacesToDecompress(t *testing.T) {
+func TestPermitsToDecompress(t *testing.T) {
 	to, _, metrics, _ := everything()
 	r := startRig(t, testConfig(), to)
 	core, logs := observer.New(zap.WarnLevel)

@@ -20,15 +20,15 @@ import (
 func sumOfLimits(c *Config, processors int) int64 {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(processors))
 	const record, small = 32, 4
-	places, large := maxConcurrentDecoders(), maxLargePermits()
+	permits, large := maxConcurrentDecoders(), maxLargePermits()
 	message, batch := c.maxMessage()/mib, int64(c.MaxBatchMiB)
 	return c.receiving()/mib +
 		2*int64(c.Limits.MemoryLimitMiB) + message +
 		int64(c.Limits.StreamMemoryLimitMiB) +
-		places*(batch+record+int64(c.Limits.MaxFrameMiB)+int64(c.Limits.MaxChunkMiB)) +
+		permits*(batch+record+int64(c.Limits.MaxFrameMiB)+int64(c.Limits.MaxChunkMiB)) +
 		3*int64(c.Admission.RequestLimitMiB) +
-		places*(batch+record) +
-		places*(2*small+8) + large*(2*message+8)
+		permits*(batch+record) +
+		permits*(2*small+8) + large*(2*message+8)
 }
 
 // TestSumsOfMemory calculates the sums in section "Memory" of the README with the formulas of this
@@ -59,7 +59,7 @@ func TestSumsOfMemory(t *testing.T) {
 	least.ServerConfig.MaxRecvMsgSizeMiB, least.Limits, least.Admission = 4, LimitsConfig{}, AdmissionConfig{}
 	const message = 4
 	fixed := sumOfLimits(least, 2) - least.receiving()/mib - 3*message
-	require.Contains(t, string(text), fmt.Sprintf("with 4 places, %d MiB of the sum do not depend on these keys", fixed))
+	require.Contains(t, string(text), fmt.Sprintf("with 4 permits, %d MiB of the sum do not depend on these keys", fixed))
 
 	pods := regexp.MustCompile(`(?m)^ *\| (\d) GiB \| (.*) \|$`).FindAllSubmatch(text, -1)
 	require.Len(t, pods, 2)
