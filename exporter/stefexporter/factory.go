@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/consumer"
@@ -87,15 +88,22 @@ func createLogs(ctx context.Context, settings exporter.Settings, config componen
 // capable is the part of exporters that is the same for all signals, besides lifecycle.
 type capable interface{ Capabilities() consumer.Capabilities }
 
+// minHelperPause is the minimum pause of exporterhelper after an error of push, if push makes all attempts.
+const minHelperPause = 100 * time.Millisecond
+
 func (x *stefExporter[B]) options() []exporterhelper.Option {
-	timeout := x.config.TimeoutConfig
+	timeout, retries := x.config.TimeoutConfig, x.config.RetryConfig
 	if x.config.retriesItself() {
 		timeout.Timeout = 0 // push bounds each attempt itself
+		// A shutdown ends the pauses of exporterhelper, but not a pause that is already over: exporterhelper
+		// would then call push again for a batch that push has counted as dropped.
+		retries.InitialInterval, retries.RandomizationFactor = max(retries.InitialInterval, minHelperPause), 0
+		retries.MaxInterval = max(retries.MaxInterval, retries.InitialInterval)
 	}
 	return []exporterhelper.Option{
 		exporterhelper.WithCapabilities(consumer.Capabilities{MutatesData: false}),
 		exporterhelper.WithTimeout(timeout),
-		exporterhelper.WithRetry(x.config.RetryConfig),
+		exporterhelper.WithRetry(retries),
 		exporterhelper.WithQueue(x.config.QueueConfig),
 		exporterhelper.WithStart(x.start),
 		exporterhelper.WithShutdown(x.shutdown),

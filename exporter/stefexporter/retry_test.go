@@ -84,6 +84,21 @@ func TestShutdownBetweenRetries(t *testing.T) {
 	require.Equal(t, "Shutdown", kind.AsString())
 }
 
+// TestShutdownCountsOnce: with initial_interval 0, exporterhelper also does not send a batch again that
+// a shutdown has counted as dropped.
+func TestShutdownCountsOnce(t *testing.T) {
+	t.Parallel()
+	c := queued(otlpConfig("127.0.0.1:1"))
+	c.RetryConfig.InitialInterval, c.RetryConfig.MaxElapsedTime = 0, 0
+	c.Stef.ShutdownDrainTimeout = 300 * time.Millisecond
+	x := startOn(t, c, componenttest.NewNopHost(), zap.NewNop())
+	for i := range 20 {
+		require.NoError(t, x.send(fmt.Sprint(i)))
+	}
+	require.NoError(t, x.Shutdown(t.Context()))
+	dropped(t, x, map[string]int64{dropShutdown: 20})
+}
+
 // TestShutdownHeedsRetryInfo: a batch for which the peer named a delay is not sent earlier because of
 // a shutdown. If the delay is longer than the shutdown, the shutdown does not wait.
 func TestShutdownHeedsRetryInfo(t *testing.T) {
@@ -101,6 +116,7 @@ func TestShutdownHeedsRetryInfo(t *testing.T) {
 			return ptraceotlp.ExportResponse{}, nil
 		}}, "", false, true)
 		c := queued(otlpConfig(p.addr))
+		c.RetryConfig.MaxElapsedTime = 0 // otherwise the batch is given up if the shutdown begins after its answer
 		c.Stef.ShutdownDrainTimeout = time.Minute
 		x := startOn(t, c, componenttest.NewNopHost(), zap.NewNop())
 		require.NoError(t, x.send("a"))
