@@ -199,6 +199,38 @@ func TestKeySorter(t *testing.T) {
 	}
 }
 
+// TestKeySorterForgets: a sorter with too many keys drops its numbers of keys. After that, it does not
+// take a set with numbers from before for the set of other keys.
+func TestKeySorterForgets(t *testing.T) {
+	var s KeySorter
+	find := func(context uint32, keys ...string) {
+		t.Helper()
+		m := pcommon.NewMap()
+		for _, key := range keys {
+			m.PutStr(key, "value of "+key)
+		}
+		var found SortedPairs
+		var store PairStore
+		s.Find(&found, m, &store, context)
+		for i, key := range slices.Sorted(slices.Values(keys)) {
+			require.Equal(t, key, found.Set.Keys[i].Text)
+			require.Equal(t, "value of "+key, store.Values[i].Text)
+		}
+	}
+	for range 3 {
+		find(1, "a", "b", "c")
+		for i := 0; s.Keys() <= MaxKeys; i++ {
+			find(2, fmt.Sprint("key", i))
+		}
+		find(1, "c", "a", "b")
+		find(1, "b", "c", "a")
+		for i := 0; s.Keys() <= MaxKeys; i++ {
+			find(2, fmt.Sprint("key", i))
+		}
+		find(1, "x", "y", "z")
+	}
+}
+
 // A sorter first guesses that a map has the keys of an earlier map in the same order. The result
 // depends neither on this guess, nor on growth and restarts of the dictionaries.
 func TestKeySorterGuesses(t *testing.T) {
@@ -238,7 +270,7 @@ func TestKeySorterGuesses(t *testing.T) {
 		s.Find(&found, m, &store, 7)
 		fresh := KeySorter{}
 		fresh.Init(keys.view(), values.view())
-		fresh.findAny(&want, m, &plain, nil)
+		fresh.findAny(&want, m, &plain, new(*KeySet))
 		require.Equal(t, plain, store)
 		require.Equal(t, want.Set.Keys, found.Set.Keys)
 		require.Equal(t, want.Set.Bytes, found.Set.Bytes)

@@ -103,15 +103,17 @@ func (s *KeySorter) Find(found *SortedPairs, m pcommon.Map, store *PairStore, co
 		return
 	}
 	if last[1] == nil || !s.findGuessed(found, last[1], m, store) {
-		s.findAny(found, m, store, last[0])
+		s.findAny(found, m, store, &last[0])
 	}
 	if found.Set != last[0] {
 		last[0], last[1] = found.Set, last[0]
 	}
 }
 
-// findAny is Find without a guess of the order of the keys. likely is the set that m probably has, or nil.
-func (s *KeySorter) findAny(found *SortedPairs, m pcommon.Map, store *PairStore, likely *KeySet) {
+// findAny is Find without a guess of the order of the keys. likely points to the set that m probably
+// has, or to nil. It is read after Collect, which drops all sets when it drops the numbers of the
+// keys: a set from before has the old numbers, which now stand for other keys.
+func (s *KeySorter) findAny(found *SortedPairs, m pcommon.Map, store *PairStore, likely **KeySet) {
 	n := m.Len()
 	if n > MaxSetKeys {
 		found.Set = nil
@@ -120,7 +122,7 @@ func (s *KeySorter) findAny(found *SortedPairs, m pcommon.Map, store *PairStore,
 	pairs := s.Collect(m)
 	from := len(store.Values)
 	sorted, types, places := store.extend(n)
-	set := likely
+	set := *likely
 	if set == nil || !set.fits(pairs, places) {
 		set = s.setOf(pairs, places)
 	}
