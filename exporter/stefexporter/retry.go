@@ -74,7 +74,7 @@ func (x *stefExporter[B]) pushAgain(ctx context.Context, b B) error {
 		failed := time.Now()
 		if !x.isStopping() {
 			pause := max(pauses.next(), rest.delay)
-			if most := x.config.RetryConfig.MaxElapsedTime; most > 0 && time.Since(began)+pause > most {
+			if most := x.config.RetryConfig.MaxElapsedTime; most > 0 && pause > most-time.Since(began) {
 				return exporterhelper.NewThrottleRetry(x.config.tooLate(rest.err, pause), pause) // too late for exporterhelper, too
 			}
 			x.noteRetry(ctx, rest.err, pause)

@@ -6,6 +6,7 @@ package stefexporter
 import (
 	"context"
 	"fmt"
+	"math"
 	"sync"
 	"testing"
 	"time"
@@ -173,6 +174,7 @@ func TestRetriesEnd(t *testing.T) {
 	f(status.Error(codes.Unavailable, "busy"), 5*time.Millisecond, 0, "no more retries left")
 	const late = "(the next attempt would be after 1m0s, and retry_on_failure::max_elapsed_time is 30s)"
 	f(withRetryInfo(codes.Unavailable, time.Minute), 30*time.Second, 0, late)
+	f(withRetryInfo(codes.Unavailable, math.MaxInt64), 30*time.Second, 0, "(the next attempt would be after 2562047h47m16.854775807s")
 	stored = true
 	f(withRetryInfo(codes.Unavailable, time.Minute), 30*time.Second, 0, late)
 	f(status.Error(codes.Unavailable, "busy"), 5*time.Millisecond, 0, "no more retries left")
