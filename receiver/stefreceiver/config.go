@@ -246,7 +246,7 @@ func (c *Config) Validate() error {
 		// The Collector's own check reports negative numbers.
 		confkeys.Between("max_recv_msg_size_mib", max(0, c.ServerConfig.MaxRecvMsgSizeMiB), 0, maxMessageMiB, "0 means 4, as in gRPC; without the key it is 64"),
 		confkeys.DurationAtLeast("ack_interval", c.AckInterval, 0, "0 acknowledges immediately, the default is 10ms"),
-		confkeys.AtLeast("consumers_per_stream", c.ConsumersPerStream, 1, "1 passes batches to the pipeline one after another, the default is 4"),
+		confkeys.Between("consumers_per_stream", c.ConsumersPerStream, 1, maxConsumers, "1 passes batches to the pipeline one after another, the default is 4"),
 		confkeys.AtLeast("max_batch_items", c.MaxBatchItems, 0, "0 makes a batch of each frame, the default is 8192"),
 		confkeys.Between("max_batch_mib", c.MaxBatchMiB, 1, maxMiB, "the default is 8"),
 		confkeys.DurationAtLeast("retry_after", c.RetryAfter, 0, "0 lets clients retry immediately, the default is 5s"),
@@ -293,6 +293,10 @@ const (
 	maxTotalMiB   = min(1<<20, math.MaxInt/mib) // 1 TiB
 	maxMessageMiB = min(4<<10, math.MaxInt/mib) // gRPC has no larger messages
 )
+
+// maxConsumers is far above the number of batches that pipelines process at the same time. A stream makes
+// a channel of one more element, and the largest int would overflow.
+const maxConsumers = 1 << 16
 
 // shortestLifetime ensures that handshakes are only a small part of a stream's
 // life.

@@ -6,6 +6,7 @@ package stefreceiver
 import (
 	"context"
 	"fmt"
+	"math"
 	"net"
 	"path/filepath"
 	"reflect"
@@ -174,7 +175,8 @@ func TestConfigMistakes(t *testing.T) {
 	f("0s", "shutdown_timeout", "set it to 1µs or more", "5s")
 	f("10ms", "max_stream_lifetime", "set it to 0 for no bound, or to 1s or more; some minutes are better")
 	f("-1h", "max_stream_lifetime", "set it to 0")
-	f(0, "consumers_per_stream", "set it to 1 or more")
+	f(0, "consumers_per_stream", "set it to a number from 1 to 65536; 1 passes batches")
+	f(math.MaxInt, "consumers_per_stream", "set it to a number from 1 to 65536") // each stream made the receiver panic
 	f(-1, "max_batch_items", "set it to 0 or more")
 	f(0, "limits::max_chunk_mib", "set it to a number from 1 to")
 	f(65, "limits::max_frame_mib", "set it to a number from 1 to 64", "the format allows no frame above 64")
