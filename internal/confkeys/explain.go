@@ -83,6 +83,9 @@ func (f *entry) mistake(hints, choices map[string]string, sections []Section) er
 		return f.notExtension()
 	}
 	value := reflect.ValueOf(f.value)
+	if err := f.notTexts(); err != nil {
+		return err
+	}
 	switch kind := f.typ.Kind(); {
 	case kind == reflect.Bool && value.Kind() != reflect.Bool:
 		return fmt.Errorf("%s is %v: set it to true or false", f.path, f.value)
@@ -105,6 +108,42 @@ func (f *entry) mistake(hints, choices map[string]string, sections []Section) er
 		return fmt.Errorf("%s is %v: set it to a text, in quotation marks if it looks like a number", f.path, f.value)
 	}
 	return nil
+}
+
+// notTexts returns an error for an element that must be a text and is a number, or true or false. It
+// checks lists of texts, and the values of pairs such as headers. These values can be secrets, so the
+// error does not repeat them.
+func (f *entry) notTexts() error {
+	check := func(path string, value any) error {
+		what := "a number"
+		switch v := reflect.ValueOf(value); {
+		case v.Kind() == reflect.Bool:
+			what = "true or false"
+		case !v.CanInt() && !v.CanUint() && !v.CanFloat():
+			return nil
+		}
+		return fmt.Errorf("%s is %s: write it in quotation marks", path, what)
+	}
+	var errs []error
+	switch values := f.value.(type) {
+	case map[string]any:
+		if !pairs(f.typ) && (f.typ.Kind() != reflect.Map || f.typ.Elem().Kind() != reflect.String) {
+			return nil
+		}
+		for _, key := range slices.Sorted(maps.Keys(values)) {
+			errs = append(errs, check(join(f.path, key), values[key]))
+		}
+	case []any:
+		for i, value := range values {
+			path := fmt.Sprintf("%s[%d]", f.path, i)
+			if pair, ok := value.(map[string]any); ok && pairs(f.typ) {
+				errs = append(errs, check(join(path, "value"), pair["value"]))
+			} else if f.typ.Kind() == reflect.Slice && f.typ.Elem().Kind() == reflect.String {
+				errs = append(errs, check(path, value))
+			}
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // pairs reports whether the elements of a list have a name and a value. Such a list is
