@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 )
 
@@ -164,10 +165,17 @@ func (t *Temps) Create(name string, stdout io.Writer, replace bool) (*Output, er
 	return o, nil
 }
 
+// maxTempBase bounds the part of the output's name in the name of the temporary file. File systems allow
+// names of 255 bytes, so a longer part would make an allowed name of an output fail.
+const maxTempBase = 200
+
 // begin creates the temporary file. If the output replaces a file, the temporary
 // file has the permissions of that file.
 func (o *Output) begin(path string, mode fs.FileMode) error {
 	dir, base := filepath.Split(path)
+	if len(base) > maxTempBase {
+		base = strings.ToValidUTF8(base[:maxTempBase], "") // some file systems refuse half a character
+	}
 	for try := 0; ; try++ {
 		temp := filepath.Join(dir, fmt.Sprintf(".%s.%08x.tmp", base, rand.Uint32()))
 		f, err := o.temps.open(temp, o.Name)

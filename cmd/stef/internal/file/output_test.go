@@ -10,8 +10,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 
@@ -124,6 +126,20 @@ func TestOutputKeeps(t *testing.T) {
 	info, err := os.Lstat(path)
 	require.NoError(t, err)
 	require.True(t, info.Mode().IsRegular())
+}
+
+// An output can have the longest name that file systems allow, although the name of the temporary file
+// has further characters.
+func TestOutputLongestName(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{strings.Repeat("n", 255), "n" + strings.Repeat("ä", 127)} {
+		path := filepath.Join(dir, name)
+		out := create(t, new(file.Temps), path, "new")
+		require.True(t, utf8.ValidString(names(t, dir)[0]))
+		require.NoError(t, out.Commit())
+		require.Equal(t, []string{name}, names(t, dir))
+		require.NoError(t, os.Remove(path))
+	}
 }
 
 // A signal handler removes an incomplete file, and it is not created again.
