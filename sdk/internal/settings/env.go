@@ -16,6 +16,7 @@ import (
 
 	"go.opentelemetry.io/otel"
 	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/resolver"
 
 	"github.com/otelstef/stef/internal/grpcheader"
 	stef "github.com/otelstef/stef/stef-go"
@@ -36,7 +37,10 @@ const (
 type env struct {
 	signal   Signal
 	problems []error
+	target   variable // the address, if gRPC does not know its scheme
 }
+
+type variable struct{ name, value string }
 
 // lookup returns the first variable that is set and not empty. It also reads variables
 // of OTLP if otlp is true.
@@ -72,7 +76,7 @@ func (e *env) endpoint(c *Endpoint) {
 		e.bool(v, name, &c.Plain)
 	}
 	c.Insecure = c.Plain
-	e.target(c)
+	e.address(c)
 	if v, name := e.lookup("HEADERS", true); v != "" {
 		c.Headers = e.headers(v, name)
 	}
@@ -116,9 +120,9 @@ func (e *env) stream(s *Stream) {
 	}
 }
 
-// target reads the address. A variable of OTLP sets the address only if the protocol variable
+// address reads the address. A variable of OTLP sets the address only if the protocol variable
 // of OTLP is grpc or is not set.
-func (e *env) target(c *Endpoint) {
+func (e *env) address(c *Endpoint) {
 	v, name := e.lookup("ENDPOINT", true)
 	if v == "" {
 		return
@@ -130,8 +134,22 @@ func (e *env) target(c *Endpoint) {
 		}
 	}
 	if err := SetURL(c, v); err != nil {
-		e.ignore(name, v, "a URL such as http://localhost:4320")
+		e.ignore(name, v, anURL)
+	} else if scheme, _, ok := strings.Cut(c.Target, "://"); ok && resolver.Get(strings.ToLower(scheme)) == nil {
+		e.target = variable{name, v}
 	}
+}
+
+const anURL = "a URL such as http://localhost:4320"
+
+// checkTarget ignores an address whose scheme gRPC does not know. Call it after the options: they may set
+// another address, a connection, or dial options with the resolver of the scheme.
+func (e *env) checkTarget(c *Endpoint) {
+	if e.target.name == "" || c.Target != e.target.value || c.Conn != nil || len(c.DialOptions) > 0 {
+		return
+	}
+	e.ignore(e.target.name, e.target.value, anURL)
+	c.SetTarget(DefaultTarget)
 }
 
 // SetURL sets the target to a URL, or to host:port. The schemes http and unix mean no

@@ -147,6 +147,7 @@ func ForEndpoint(signal Signal, options []Option) (*Endpoint, error) {
 	if err := c.checkExtra(signal); err != nil {
 		return nil, err
 	}
+	env.checkTarget(c)
 	if c.Conn == nil && !c.Insecure && c.Credentials == nil {
 		var err error
 		if c.Credentials, err = env.credentials(); err != nil {

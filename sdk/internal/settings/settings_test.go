@@ -12,7 +12,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/otel"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/resolver/manual"
 
 	stefsdk "github.com/otelstef/stef/sdk"
 	"github.com/otelstef/stef/sdk/internal/settings"
@@ -140,6 +142,7 @@ func TestIgnoredVariables(t *testing.T) {
 	f(`OTEL_EXPORTER_OTLP_COMPRESSION is "zstd"`, "OTEL_EXPORTER_OTLP_COMPRESSION=zstd")
 	f(`OTEL_EXPORTER_STEF_OTLP_FALLBACK is "maybe"`, "OTEL_EXPORTER_STEF_OTLP_FALLBACK=maybe")
 	f(`OTEL_EXPORTER_STEF_ENDPOINT is "http://"`, "OTEL_EXPORTER_STEF_ENDPOINT=http://")
+	f(`OTEL_EXPORTER_STEF_ENDPOINT is "tcp://a:4317" and is ignored: set it to a URL such as http://localhost:4320`, "OTEL_EXPORTER_STEF_ENDPOINT=tcp://a:4317")
 	f(`OTEL_EXPORTER_OTLP_ENDPOINT is ignored, because OTEL_EXPORTER_OTLP_PROTOCOL is http/protobuf`,
 		"OTEL_EXPORTER_OTLP_ENDPOINT=http://a:4318", "OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf")
 	f(`OTEL_EXPORTER_OTLP_HEADERS is "a=…"`, "OTEL_EXPORTER_OTLP_HEADERS=a=%zz,b=1")
@@ -152,6 +155,22 @@ func TestIgnoredVariables(t *testing.T) {
 	f(`OTEL_EXPORTER_OTLP_HEADERS is "…" and`, "OTEL_EXPORTER_OTLP_HEADERS=a=1,secret")
 	f(`OTEL_EXPORTER_OTLP_HEADERS is "authorization…" and`, "OTEL_EXPORTER_OTLP_HEADERS=Authorization: Basic secret==")
 	f(`OTEL_EXPORTER_OTLP_HEADERS is "authorization…" and`, "OTEL_EXPORTER_OTLP_HEADERS=Authorization Basic secret=")
+}
+
+// An address with an unknown scheme is not ignored if an option provides the resolver of the scheme. If an
+// option sets another address, the variable has no effect and is not reported.
+func TestUnknownScheme(t *testing.T) {
+	f := func(want string, option settings.Option) {
+		t.Helper()
+		set(t, []string{"OTEL_EXPORTER_STEF_ENDPOINT=mine:///a"})
+		list := reports(t)
+		c, err := settings.ForEndpoint(settings.Traces, []settings.Option{option})
+		require.NoError(t, err)
+		require.Empty(t, *list)
+		require.Equal(t, want, c.Target)
+	}
+	f("mine:///a", stefsdk.WithDialOption(grpc.WithResolvers(manual.NewBuilderWithScheme("mine"))))
+	f("b:1", stefsdk.WithEndpoint("b:1"))
 }
 
 func TestVariables(t *testing.T) {
