@@ -6,8 +6,6 @@ package stefexporter
 import (
 	"context"
 	"errors"
-	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -18,6 +16,7 @@ import (
 	"go.opentelemetry.io/collector/exporter/xexporter"
 
 	"github.com/otelstef/stef/exporter/stefexporter/internal/metadata"
+	"github.com/otelstef/stef/internal/confkeys"
 	"github.com/otelstef/stef/internal/signal"
 )
 
@@ -130,21 +129,13 @@ type lifecycle struct {
 	err       error
 }
 
-// damaged lists error texts of the storage for a file that is corrupt or not a database.
-var damaged = []string{"invalid database", "checksum error", "version mismatch"}
-
-// Start starts the exporter. It explains errors of the storage: the error for a locked file is
-// only "timeout", and the error for a damaged file names neither the file nor the queue.
+// Start starts the exporter. It explains errors of the storage.
 func (l *lifecycle) Start(ctx context.Context, host component.Host) error {
 	err := l.Component.Start(ctx, host)
-	switch {
-	case err == nil || l.storage == "":
-	case err.Error() == "timeout":
-		return fmt.Errorf("the storage of sending_queue cannot be opened: is another Collector using this storage directory? (%w)", err)
-	case slices.Contains(damaged, err.Error()):
-		return fmt.Errorf("the storage of sending_queue cannot be opened: %w (a file of %s for %s is damaged: move it away; what was queued in it is lost)", err, l.storage, l.signal)
+	if err == nil || l.storage == "" {
+		return err
 	}
-	return err
+	return confkeys.Storage(err, "the storage of sending_queue", l.storage, l.signal, "what was queued in it is lost")
 }
 
 // Shutdown ends the exporter.

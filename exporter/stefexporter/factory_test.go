@@ -36,6 +36,7 @@ func TestStorageFails(t *testing.T) {
 	}
 	require.EqualError(t, start("invalid database", "file_storage/q"), "the storage of sending_queue cannot be opened: invalid database "+
 		"(a file of file_storage/q for logs is damaged: move it away; what was queued in it is lost)")
+	require.ErrorContains(t, start("file size too small 4096", "file_storage"), "file size too small 4096 (a file of file_storage for logs is damaged: move it away")
 	require.EqualError(t, start("invalid database", ""), "invalid database")
 	require.EqualError(t, start("timeout", "file_storage"),
 		"the storage of sending_queue cannot be opened: is another Collector using this storage directory? (timeout)")

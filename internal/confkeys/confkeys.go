@@ -3,7 +3,7 @@
 
 // Package confkeys reports keys of a configuration that do not exist, and suggests
 // the keys that may have been meant. It also holds the checks of values that several
-// components share.
+// components share, and the explanation of errors of a storage.
 package confkeys
 
 import (

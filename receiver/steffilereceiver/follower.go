@@ -22,6 +22,7 @@ import (
 	"go.opentelemetry.io/collector/receiver/receiverhelper"
 	"go.uber.org/zap"
 
+	"github.com/otelstef/stef/internal/confkeys"
 	"github.com/otelstef/stef/internal/injected"
 	"github.com/otelstef/stef/internal/signal"
 	"github.com/otelstef/stef/internal/streamconf"
@@ -128,7 +129,11 @@ func (f *follower[T]) client(ctx context.Context, host component.Host) (storage.
 	if !ok {
 		return nil, fmt.Errorf("storage is %q, which is not a storage extension: use a storage extension such as file_storage", id)
 	}
-	return s.GetClient(ctx, component.KindReceiver, f.id, f.sig.Name)
+	client, err := s.GetClient(ctx, component.KindReceiver, f.id, f.sig.Name)
+	if err != nil {
+		return nil, confkeys.Storage(err, "the storage", id.String(), f.sig.Name, "files that are still in the folder are delivered again")
+	}
+	return client, nil
 }
 
 // Shutdown implements component.Component. It waits up to shutdown_timeout until the

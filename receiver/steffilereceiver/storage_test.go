@@ -5,6 +5,7 @@ package steffilereceiver
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -63,6 +64,23 @@ func TestFailingStorageIsLoggedOnce(t *testing.T) {
 	put()
 	require.Equal(t, 2, warnings())
 	set(nil)
+}
+
+// The errors of a storage that another process uses, and of a storage with a damaged file, say what to do.
+func TestStorageCannotBeOpened(t *testing.T) {
+	id := component.NewID(typ0)
+	config := testConfig(t.TempDir(), func(c *Config) { c.StorageID = &id })
+	start := func(text string) error {
+		part, err := NewFactory().CreateLogs(context.Background(), receivertest.NewNopSettings(metadata.Type), config, &collected{t: t})
+		require.NoError(t, err)
+		err = part.Start(context.Background(), testHost{&memory{locked: errors.New(text)}})
+		require.NoError(t, part.Shutdown(context.Background()))
+		return err
+	}
+	require.EqualError(t, start("timeout"), "the storage cannot be opened: is another Collector using this storage directory? (timeout)")
+	require.EqualError(t, start("file size too small 4096"), "the storage cannot be opened: file size too small 4096 "+
+		"(a file of "+id.String()+" for logs is damaged: move it away; files that are still in the folder are delivered again)")
+	require.EqualError(t, start("disk on fire"), "disk on fire")
 }
 
 // A file does not count as finished before settle_time has passed since the receiver saw it grow. This

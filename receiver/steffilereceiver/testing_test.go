@@ -280,6 +280,7 @@ type memory struct {
 	mu     sync.Mutex
 	data   map[string][]byte
 	fail   error
+	locked error // error of GetClient
 	writes int
 	bytes  int
 	stored func(key string)             // called after each write, if set
@@ -289,6 +290,9 @@ type memory struct {
 var errStore = errors.New("the store fails")
 
 func (m *memory) GetClient(_ context.Context, _ component.Kind, id component.ID, name string) (storage.Client, error) {
+	if m.locked != nil {
+		return nil, m.locked
+	}
 	return &client{m, id.String() + "/" + name + "/"}, nil
 }
 
