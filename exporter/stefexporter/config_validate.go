@@ -188,24 +188,10 @@ func validateHostPort(endpoint string) error {
 	if path {
 		form = "host:port without a path"
 	}
-	if example := ipv6Example(address); example != "" {
+	if example := confkeys.IPv6Example(address, "4320"); example != "" {
 		return fmt.Errorf("endpoint is %q: write host:port, with an IPv6 address in brackets, such as %q", endpoint, scheme+example)
 	}
 	return fmt.Errorf("endpoint is %q: write %s, such as %q", endpoint, form, scheme+net.JoinHostPort(host, "4320"))
-}
-
-// ipv6Example returns what to write instead of an IPv6 address that has no port or no brackets, or "" for
-// other addresses. Without brackets, the port looks like a part of the address.
-func ipv6Example(address string) string {
-	if i := strings.LastIndexByte(address, ':'); i >= 0 && strings.Contains(address[:i], ":") && net.ParseIP(address[:i]) != nil {
-		if port, err := strconv.ParseUint(address[i+1:], 10, 16); err == nil && port > 0 {
-			return net.JoinHostPort(address[:i], address[i+1:])
-		}
-	}
-	if host := strings.Trim(address, "[]"); strings.Contains(host, ":") && net.ParseIP(host) != nil {
-		return net.JoinHostPort(host, "4320")
-	}
-	return ""
 }
 
 // several reports whether an endpoint is a list of addresses.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net"
 	"regexp"
 	"strconv"
 	"strings"
@@ -185,4 +186,19 @@ func Authenticator(name string) error {
 		return nil
 	}
 	return errors.New("auth has no authenticator: set auth::authenticator to the name of an extension, or remove auth")
+}
+
+// IPv6Example returns what to write instead of an IPv6 address that has no port or no brackets, or "" for
+// other addresses. Without brackets, the port looks like a part of the address. standard is the port of
+// the example if the address has none.
+func IPv6Example(address, standard string) string {
+	if i := strings.LastIndexByte(address, ':'); i >= 0 && strings.Contains(address[:i], ":") && net.ParseIP(address[:i]) != nil {
+		if port, err := strconv.ParseUint(address[i+1:], 10, 16); err == nil && port > 0 {
+			return net.JoinHostPort(address[:i], address[i+1:])
+		}
+	}
+	if host := strings.Trim(address, "[]"); strings.Contains(host, ":") && net.ParseIP(host) != nil {
+		return net.JoinHostPort(host, standard)
+	}
+	return ""
 }

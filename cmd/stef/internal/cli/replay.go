@@ -16,7 +16,6 @@ import (
 	"iter"
 	"math"
 	"math/rand/v2"
-	"net"
 	"os"
 	"regexp"
 	"strconv"
@@ -521,25 +520,6 @@ func (c *replayer) connect() (*grpc.ClientConn, *replay.Sender, error) {
 		return nil, nil, err
 	}
 	return conn, sender, nil
-}
-
-// checkEndpoint refuses addresses that gRPC would retry forever: URLs of HTTP, names without a
-// port, and ports out of range. It accepts other schemes of gRPC, such as dns: and unix:.
-func checkEndpoint(endpoint string) error {
-	if host, ok := strings.CutPrefix(endpoint, "http://"); ok {
-		return completef("--endpoint %s: write HOST:PORT without a scheme: %s", endpoint, host)
-	}
-	if host, ok := strings.CutPrefix(endpoint, "https://"); ok {
-		return completef("--endpoint %s: write HOST:PORT without a scheme: --tls --endpoint %s", endpoint, host)
-	}
-	if !strings.Contains(endpoint, ":") {
-		return completef("--endpoint %s: the port is missing, as in %s:4317", endpoint, cmp.Or(endpoint, "localhost"))
-	}
-	_, port, err := net.SplitHostPort(endpoint)
-	if n, e := strconv.Atoi(port); err == nil && e == nil && (n < 1 || n > 65535) {
-		return completef("--endpoint: port %s is not between 1 and 65535", port)
-	}
-	return nil
 }
 
 // address is HOST:PORT.
