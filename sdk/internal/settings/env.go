@@ -72,23 +72,15 @@ func (e *env) report() {
 }
 
 func (e *env) endpoint(c *Endpoint) {
-	if v, name := e.lookup("INSECURE", true); v != "" {
-		e.bool(v, name, &c.Plain)
-	}
+	e.bool("INSECURE", true, &c.Plain)
 	c.Insecure = c.Plain
 	e.address(c)
 	if v, name := e.lookup("HEADERS", true); v != "" {
 		c.Headers = e.headers(v, name)
 	}
-	if v, name := e.lookup("TIMEOUT", true); v != "" {
-		e.milliseconds(v, name, &c.Timeout)
-	}
-	if v, name := e.lookup("STREAM_LIFETIME", false); v != "" {
-		e.milliseconds(v, name, &c.StreamLifetime)
-	}
-	if v, name := e.lookup("OTLP_FALLBACK", false); v != "" {
-		e.bool(v, name, &c.OTLP)
-	}
+	e.milliseconds("TIMEOUT", true, &c.Timeout)
+	e.milliseconds("STREAM_LIFETIME", false, &c.StreamLifetime)
+	e.bool("OTLP_FALLBACK", false, &c.OTLP)
 	switch v, name := e.lookupIn(prefixOTLP, "COMPRESSION"); v { // the compression of OTLP requests
 	case "", "none":
 	case "gzip":
@@ -177,21 +169,27 @@ func SetURL(c *Endpoint, text string) error {
 	return nil
 }
 
-func (e *env) bool(value, name string, to *bool) {
+func (e *env) bool(name string, otlp bool, to *bool) {
+	value, variable := e.lookup(name, otlp)
 	switch strings.ToLower(value) {
+	case "":
 	case "true":
 		*to = true
 	case "false":
 		*to = false
 	default:
-		e.ignore(name, value, "true or false")
+		e.ignore(variable, value, "true or false")
 	}
 }
 
-func (e *env) milliseconds(value, name string, to *time.Duration) {
+func (e *env) milliseconds(name string, otlp bool, to *time.Duration) {
+	value, variable := e.lookup(name, otlp)
+	if value == "" {
+		return
+	}
 	n, err := strconv.ParseInt(value, 10, 64)
 	if err != nil || n <= 0 || n > int64(24*time.Hour/time.Millisecond) {
-		e.ignore(name, value, "a number of milliseconds above 0, at most a day")
+		e.ignore(variable, value, "a number of milliseconds above 0, at most a day")
 		return
 	}
 	*to = time.Duration(n) * time.Millisecond

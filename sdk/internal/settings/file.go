@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"time"
 
 	"go.opentelemetry.io/otel"
 
@@ -76,15 +75,9 @@ func (e *env) file(c *File) {
 	files := int64(r.MaxFiles)
 	e.count("FILE_MAX_FILES", &files)
 	r.MaxFiles = int(files)
-	for name, to := range map[string]*time.Duration{
-		"FILE_MAX_AGE":        &r.MaxAge,
-		"FILE_FLUSH_INTERVAL": &r.FlushInterval,
-		"FILE_SYNC_INTERVAL":  &r.SyncEvery,
-	} {
-		if v, variable := e.lookup(name, false); v != "" {
-			e.milliseconds(v, variable, to)
-		}
-	}
+	e.milliseconds("FILE_MAX_AGE", false, &r.MaxAge)
+	e.milliseconds("FILE_FLUSH_INTERVAL", false, &r.FlushInterval)
+	e.milliseconds("FILE_SYNC_INTERVAL", false, &r.SyncEvery)
 	if v, name := e.lookup("FILE_SYNC", false); v != "" {
 		policy, ok := map[string]rotate.Sync{"interval": rotate.SyncInterval, "flush": rotate.SyncFlush, "none": rotate.SyncNone}[v]
 		if !ok {
