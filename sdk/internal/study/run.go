@@ -56,11 +56,7 @@ func Run(c Config) (Result, error) {
 		return Result{}, err
 	}
 	var count counter
-	defer func() {
-		if count.dir != "" {
-			_ = os.RemoveAll(count.dir)
-		}
-	}()
+	defer func() { _ = os.RemoveAll(count.dir) }() // "" removes nothing
 	tracer, provider, err := tracerOf(ctx, c, &count)
 	if err != nil {
 		return Result{}, err
