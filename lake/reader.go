@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -48,7 +49,7 @@ type Reader struct {
 	source  *source
 	signal  Signal
 	at      map[string]int
-	start   func(all bool) error // sets next and release; nil after it has set them
+	start   func(all bool) // sets next and release; nil after it has set them
 	next    func() (arrow.RecordBatch, error)
 	release func()
 	err     error
@@ -110,7 +111,7 @@ func newParquetReader(src parquet.ReaderAtSeeker, l Limits) (*Reader, error) {
 	if err := r.check(schema); err != nil {
 		return nil, err
 	}
-	r.start = func(all bool) error {
+	r.start = func(all bool) {
 		groups := &rowGroups{in: in}
 		if !all {
 			groups.leaves = neededLeaves(f, r.signal)
@@ -123,7 +124,6 @@ func newParquetReader(src parquet.ReaderAtSeeker, l Limits) (*Reader, error) {
 			}
 			return batch, err
 		}
-		return nil
 	}
 	return r, nil
 }
@@ -221,11 +221,10 @@ func neededLeaves(f *file.Reader, s Signal) (leaves []int) {
 }
 
 // begin starts to read: all columns of the file, or only the columns from which items are read.
-func (r *Reader) begin(all bool) error {
-	if r.start == nil {
-		return nil
+func (r *Reader) begin(all bool) {
+	if r.start != nil {
+		r.start(all)
 	}
-	return r.start(all)
 }
 
 // foreign is the likely cause of missing metadata, and what to do.
@@ -327,16 +326,11 @@ func (r *Reader) check(schema *arrow.Schema) error {
 	if !ok {
 		return fmt.Errorf("%w: its metadata has no %s: %s", ErrSchema, signalKey, foreign)
 	}
-	switch name {
-	case Metrics.String():
-		r.signal = Metrics
-	case Traces.String():
-		r.signal = Traces
-	case Logs.String():
-		r.signal = Logs
-	default:
+	at := slices.Index(signalNames[:], name)
+	if at < 0 {
 		return fmt.Errorf("%w: unknown signal: %s is %q", ErrSchema, signalKey, name)
 	}
+	r.signal = Signal(at)
 	return r.locate(schema)
 }
 
@@ -386,9 +380,7 @@ func (r *Reader) Next() (b Batch, err error) {
 		return b, r.err
 	}
 	r.err = r.source.typed(guard(func() error {
-		if err := r.begin(false); err != nil {
-			return err
-		}
+		r.begin(false)
 		batch, err := r.record()
 		if err != nil {
 			return err
@@ -429,9 +421,7 @@ func (r *Reader) NextRecordBatch() (batch arrow.RecordBatch, err error) {
 		return nil, r.err
 	}
 	r.err = r.source.typed(guard(func() error {
-		if err = r.begin(true); err != nil {
-			return err
-		}
+		r.begin(true)
 		batch, err = r.record()
 		return err
 	}))

@@ -19,8 +19,10 @@ const (
 	Logs
 )
 
+var signalNames = [...]string{Metrics: "metrics", Traces: "traces", Logs: "logs"}
+
 // String returns the name of the signal.
-func (s Signal) String() string { return [...]string{"metrics", "traces", "logs"}[s] }
+func (s Signal) String() string { return signalNames[s] }
 
 // signalKey is the key of the name of the signal in the metadata of a schema.
 const signalKey = "stef.signal"
