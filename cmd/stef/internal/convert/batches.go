@@ -116,7 +116,7 @@ func CheckPlainStream(name string) error {
 		return refuse("the output is stef, and the name %s is for %s: end it in .stef", name, f)
 	}
 	if otlpfile.CompressionOf(name) != otlpfile.None {
-		return refuse("the output is not compressed as a whole: end the name in .stef, not %s", strings.TrimPrefix(name, unpackedName(name)))
+		return refuse("the output is not compressed as a whole: end the name in .stef, not %s", strings.TrimPrefix(name, file.UnpackedName(name)))
 	}
 	return nil
 }

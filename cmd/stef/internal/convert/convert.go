@@ -483,7 +483,7 @@ func (o *Options) output() error {
 // write. For CSV and TSV, the error begins with first, where %s stands for the name without its
 // end.
 func notWritten(name, first string) error {
-	name = unpackedName(name)
+	name = file.UnpackedName(name)
 	for _, end := range []string{".feather", ".ipc"} {
 		if base, ok := strings.CutSuffix(name, end); ok {
 			return refuse("%s is not written: Arrow is written as a stream, not as a Feather file (IPC): end the name in .arrow, as in %s.arrow", end[1:], base)

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/otelstef/stef/cmd/stef/internal/file"
 	"github.com/otelstef/stef/internal/otlpfile"
 )
 
@@ -137,7 +138,7 @@ func isRecord(head []byte) bool {
 
 // formatOfName returns the format that the end of an output name implies.
 func formatOfName(name string) Format {
-	name = unpackedName(name)
+	name = file.UnpackedName(name)
 	if strings.HasSuffix(strings.ToLower(name), ".stef") {
 		return STEF
 	}
@@ -162,16 +163,6 @@ func ours(f otlpfile.Format) Format {
 		}
 	}
 	return Unknown
-}
-
-// unpackedName removes the suffix of a name that implies its compression.
-func unpackedName(name string) string {
-	for _, end := range []string{".zst", ".zstd", ".gz"} {
-		if base, ok := strings.CutSuffix(name, end); ok {
-			return base
-		}
-	}
-	return name
 }
 
 // Mode is the order in which items are written into a stream.

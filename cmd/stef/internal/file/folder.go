@@ -20,6 +20,16 @@ var formatEnds = []string{".stef", ".parquet", ".arrow", ".arrows", ".otlp", ".p
 // packedEnds are the ends of the names of compressed files.
 var packedEnds = []string{".zst", ".zstd", ".gz"}
 
+// UnpackedName returns the name of a file without the end that says how the file is compressed.
+func UnpackedName(name string) string {
+	for _, end := range packedEnds {
+		if base, ok := strings.CutSuffix(name, end); ok {
+			return base
+		}
+	}
+	return name
+}
+
 // patterns returns patterns such as *.stef for the files of a folder: one for each end of a name,
 // the most frequent ends first. If some files have the end of a format, it leaves out all other
 // files, such as notes beside a recording.
@@ -30,12 +40,8 @@ func patterns(folder string) string {
 		if !e.Type().IsRegular() || strings.HasPrefix(e.Name(), ".") {
 			continue
 		}
-		base, packed := e.Name(), ""
-		if slices.Contains(packedEnds, filepath.Ext(base)) {
-			packed = filepath.Ext(base)
-			base = strings.TrimSuffix(base, packed)
-		}
-		end := filepath.Ext(base)
+		base := UnpackedName(e.Name())
+		end, packed := filepath.Ext(base), strings.TrimPrefix(e.Name(), base)
 		counts[end+packed]++
 		if slices.Contains(formatEnds, end) {
 			known[end+packed]++

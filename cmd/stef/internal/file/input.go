@@ -311,12 +311,7 @@ func (in *Input) ContentName() string {
 	if in.Packed == "" {
 		return in.Name
 	}
-	for _, end := range []string{".zst", ".zstd", ".gz"} {
-		if base, ok := strings.CutSuffix(in.Name, end); ok {
-			return base
-		}
-	}
-	return in.Name
+	return UnpackedName(in.Name)
 }
 
 // Blame adds the file name to an error that occurred while reading the file,
