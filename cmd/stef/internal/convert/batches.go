@@ -134,16 +134,14 @@ type BatchWriter struct {
 	// Skipped counts the items that the format cannot represent.
 	Skipped uint64
 
-	write func(otlpfile.Batch) error
-	flush func() error
-	close func() error
-	out   *packer
+	sink sink
+	out  *packer
 }
 
 // NewBatchWriter creates a writer for a file whose name implies its format and
 // compression.
 func NewBatchWriter(out io.Writer, name string, signal otlpfile.Signal) (*BatchWriter, error) {
-	o := &Options{From: OTLP, OutName: name, Compression: stef.Zstd}
+	o := &Options{From: OTLP, OutName: name, Compression: stef.Zstd, Mode: Ordered}
 	if err := o.output(); err != nil {
 		return nil, err
 	}
@@ -151,30 +149,15 @@ func NewBatchWriter(out io.Writer, name string, signal otlpfile.Signal) (*BatchW
 		return nil, err
 	}
 	w := &BatchWriter{out: newPacker(out, name)}
-	if o.To != STEF {
-		f, err := otlpfile.NewWriter(w.out, otlpFormats[o.To], signal)
-		if err != nil {
-			return nil, err
-		}
-		w.write, w.flush, w.close = f.Write, f.Flush, f.Close
-		return w, nil
-	}
-	opts, err := o.writerOptions(signal)
-	if err != nil {
-		return nil, err
-	}
-	enc, err := pdataEncoder(signal, w.out, Ordered, opts)
-	if err != nil {
-		return nil, err
-	}
-	w.write, w.flush, w.close = enc.Encode, func() error { return nil }, enc.Close
-	return w, nil
+	var err error
+	w.sink, err = o.newSink(w.out, signal)
+	return w, err
 }
 
 // Write writes a batch and flushes it to the file. A reader of the file finds the
 // batch after Write returns, also if the file is compressed as a whole.
 func (w *BatchWriter) Write(b otlpfile.Batch) error {
-	err := w.write(b)
+	err := w.sink.Write(b)
 	var items *skipped
 	if errors.As(err, &items) {
 		w.Skipped += items.items
@@ -183,15 +166,17 @@ func (w *BatchWriter) Write(b otlpfile.Batch) error {
 	if err != nil {
 		return err
 	}
-	if err := w.flush(); err != nil {
-		return err
+	if f, ok := w.sink.(*otlpfile.Writer); ok { // a stream flushes each batch itself
+		if err := f.Flush(); err != nil {
+			return err
+		}
 	}
 	return w.out.Flush()
 }
 
 // Close completes the file.
 func (w *BatchWriter) Close() error {
-	if err := w.close(); err != nil {
+	if err := w.sink.Close(); err != nil {
 		return err
 	}
 	return w.out.Close()

@@ -53,7 +53,7 @@ func TestBytesOfFlushes(t *testing.T) {
 			}
 			write := w.Write
 			if !flushes {
-				write = w.write
+				write = w.sink.Write
 			}
 			require.NoError(t, write(b))
 		}
