@@ -583,11 +583,5 @@ func parts(f convert.Format, n int) string {
 	}
 	noun := map[convert.Format]string{convert.STEF: "frame", convert.OTLPParts: "part", convert.OTLPJSON: "message",
 		convert.STEFParts: "batch", convert.Parquet: "row group", convert.Arrow: "batch"}[f]
-	switch {
-	case n != 1 && noun == "batch":
-		noun = "batches"
-	case n != 1:
-		noun += "s"
-	}
-	return figure.Grouped(n) + " " + noun
+	return figure.Count(n, noun)
 }

@@ -198,11 +198,7 @@ func (c *replayer) run(env *Env, names []string) error {
 	p.Delivered()
 	err = cmp.Or(err, closed)
 	if counts.Items > 0 {
-		batches := figure.Grouped(counts.Batches) + " batches"
-		if counts.Batches == 1 {
-			batches = "1 batch"
-		}
-		fmt.Fprintf(env.Stderr, "sent %s in %s to %s over %s in %s: %s items a second\n", figure.Count(counts.Items, "item"), batches, c.endpoint, c.protocol, figure.Seconds(took), rate(counts.Items, took))
+		fmt.Fprintf(env.Stderr, "sent %s in %s to %s over %s in %s: %s items a second\n", figure.Count(counts.Items, "item"), figure.Count(counts.Batches, "batch"), c.endpoint, c.protocol, figure.Seconds(took), rate(counts.Items, took))
 	}
 	if counts.Items == 0 && err == nil {
 		fmt.Fprintf(env.Stderr, "sent 0 items: the input has none\n")

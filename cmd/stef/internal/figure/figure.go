@@ -25,9 +25,13 @@ func Grouped[N int | int64 | uint64](n N) string {
 	return b.String()
 }
 
-// Count writes a number with a noun: 1 frame, 2 frames. It forms the plural of the noun with an s.
+// Count writes a number with a noun: 1 frame, 2 frames, 2 batches.
 func Count[N int | int64 | uint64](n N, noun string) string {
-	if n != 1 {
+	switch {
+	case n == 1:
+	case strings.HasSuffix(noun, "ch"):
+		noun += "es"
+	default:
 		noun += "s"
 	}
 	return Grouped(n) + " " + noun
