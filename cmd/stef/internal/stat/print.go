@@ -193,10 +193,6 @@ func (r *Report) recordsPerFrame() string {
 
 // bytes describes the parts that the stream consists of.
 func (r *Report) bytes(p *page) {
-	var columns int64
-	for _, c := range r.Columns {
-		columns += c.Plain
-	}
 	p.line("")
 	p.row("bytes of", "plain", "%", r.Header.Compression.String())
 	total := r.FixedHeader + r.VarHeader + r.Heads + r.Plain()
@@ -207,7 +203,7 @@ func (r *Report) bytes(p *page) {
 	row("heads of frames", r.Heads, figure.Grouped(r.Heads))
 	row("numbers of records", r.Counts, "")
 	row("sizes of columns", r.Sizes, "")
-	row("columns", columns, "")
+	row("columns", r.columnBytes(), "")
 	row("content of frames", r.Plain(), figure.Grouped(r.Packed))
 	row("all", total, figure.Grouped(r.Size))
 	if r.Records > 0 {
@@ -216,11 +212,7 @@ func (r *Report) bytes(p *page) {
 }
 
 func (r *Report) columns(p *page, o Options) {
-	var plain int64
-	for _, c := range r.Columns {
-		plain += c.Plain
-	}
-	alone := r.Alone()
+	plain, alone := r.columnBytes(), r.Alone()
 	size := func(c *Column) int64 { return c.Plain }
 	if r.Header.Compression == dynamic.Zstd {
 		size = func(c *Column) int64 { return c.Alone }

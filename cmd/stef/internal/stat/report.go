@@ -66,7 +66,12 @@ type Column struct {
 
 // Plain is the size of the content of the frames before compression.
 func (r *Report) Plain() int64 {
-	n := r.Counts + r.Sizes
+	return r.Counts + r.Sizes + r.columnBytes()
+}
+
+// columnBytes is the size of all columns before compression.
+func (r *Report) columnBytes() int64 {
+	var n int64
 	for _, c := range r.Columns {
 		n += c.Plain
 	}
