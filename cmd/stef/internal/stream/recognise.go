@@ -66,7 +66,7 @@ func (roots List) Recognise(src io.Reader) (*Root, io.Reader, error) {
 	case p.records == 0:
 		return left[0], all(), nil
 	}
-	return nil, nil, fmt.Errorf("%w: they can be read as %s", ErrRoot, list(left))
+	return nil, nil, fmt.Errorf("%w: they can be read as %s", ErrRoot, left.joined(" and as "))
 }
 
 // Other returns the root that fits a stream, if only one fits and it differs from the given root.
@@ -175,14 +175,6 @@ func (roots List) noneFits(errs map[*Root]error) error {
 
 // maxErrors is the maximum length in bytes of a list with the errors of all roots.
 const maxErrors = 200
-
-func list(roots List) string {
-	var names []string
-	for _, r := range roots {
-		names = append(names, r.Name)
-	}
-	return strings.Join(names, " and as ")
-}
 
 // The limits of the format. A prefix that exceeds a limit is not read; the record
 // readers report the error.

@@ -184,12 +184,14 @@ func RootOf(s otlpfile.Signal) *Root {
 }
 
 // Names lists the names of the roots.
-func (roots List) Names() string {
+func (roots List) Names() string { return roots.joined(", ") }
+
+func (roots List) joined(separator string) string {
 	var names []string
 	for _, r := range roots {
 		names = append(names, r.Name)
 	}
-	return strings.Join(names, ", ")
+	return strings.Join(names, separator)
 }
 
 // Records reads the records of a stream.
