@@ -237,6 +237,14 @@ func (c *conversion) run(env *Env, inNames []string, outName string) error {
 			return usagef("%s is the output and also one of the %d inputs: name another output, or leave it out of the inputs", name, len(inNames))
 		}
 	}
+	if c.perSignal {
+		if err := severalTimes(convert.SignalMark, inNames); err != nil {
+			return err
+		}
+		if o.Root != nil {
+			return usagef("--signal and %s do not go together", convert.SignalMark)
+		}
+	}
 	var err error
 	switch {
 	case c.perSignal && len(inNames) > 1:

@@ -21,12 +21,6 @@ import (
 // each converts the signals of a file in turn, each to its own file. It skips
 // signals without items.
 func (c *conversion) each(env *Env, o convert.Options, inName, outName string) error {
-	if err := severalTimes(convert.SignalMark, []string{inName}); err != nil {
-		return err
-	}
-	if o.Root != nil {
-		return usagef("--signal and %s do not go together", convert.SignalMark)
-	}
 	in, err := file.Open(inName, nil)
 	if err != nil {
 		return err

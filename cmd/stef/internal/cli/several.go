@@ -126,12 +126,6 @@ func (c *conversion) merge(env *Env, o convert.Options, inNames []string, outNam
 // severalBySignal converts the signals of several files in turn, each to its own file. It
 // skips signals without items.
 func (c *conversion) severalBySignal(env *Env, o convert.Options, inNames []string, outName string) error {
-	if err := severalTimes(convert.SignalMark, inNames); err != nil {
-		return err
-	}
-	if o.Root != nil {
-		return usagef("--signal and %s do not go together", convert.SignalMark)
-	}
 	begin := time.Now()
 	var all []*merged
 	defer func() {
