@@ -66,8 +66,7 @@ func sameFormat(inName, outName string) bool {
 
 // formatOf returns the format of the content of a regular file, or Unknown.
 func formatOf(name string) convert.Format {
-	info, err := os.Stat(name)
-	if name == "-" || err != nil || !info.Mode().IsRegular() {
+	if name == "-" || !exists(name) {
 		return convert.Unknown
 	}
 	in, err := file.Open(name, nil)

@@ -8,7 +8,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"io/fs"
 	"math"
 	"os"
 
@@ -299,5 +298,5 @@ func (s *opened) summary() *convert.Result {
 // exists reports whether a regular file with a name exists.
 func exists(name string) bool {
 	info, err := os.Stat(name)
-	return !errors.Is(err, fs.ErrNotExist) && err == nil && info.Mode().IsRegular()
+	return err == nil && info.Mode().IsRegular()
 }

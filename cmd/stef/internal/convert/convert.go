@@ -356,9 +356,7 @@ func brokenLine(in *file.Input, err error) error {
 func recoverable(o *Options, err error) error {
 	if at := (*stef.FormatError)(nil); o.From == STEF && errors.As(err, &at) && at.Frame > 1 {
 		switch {
-		case errors.Is(err, io.ErrUnexpectedEOF):
-			return fmt.Errorf("%w; stef repair copies the whole frames before it, and stef convert --skip converts them", err)
-		case file.Damage(err) != nil:
+		case errors.Is(err, io.ErrUnexpectedEOF), file.Damage(err) != nil:
 			return fmt.Errorf("%w; stef repair copies the whole frames before it, and stef convert --skip converts them", err)
 		case errors.Is(err, stef.ErrCorrupt), errors.As(err, new(*file.UnpackError)):
 			return fmt.Errorf("%w; stef repair copies the whole frames before it", err)
