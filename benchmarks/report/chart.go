@@ -11,6 +11,7 @@ import (
 	"image/color"
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 
 	"gonum.org/v1/plot"
@@ -49,6 +50,16 @@ type Point struct {
 	X, Y float64
 	// Label is written beside the point.
 	Label string
+}
+
+// AddPoint appends a point to the series with a name. The first point of a series adds the series.
+func (c *Chart) AddPoint(series string, p Point) {
+	i := slices.IndexFunc(c.Series, func(s Series) bool { return s.Name == series })
+	if i < 0 {
+		i = len(c.Series)
+		c.Series = append(c.Series, Series{Name: series})
+	}
+	c.Series[i].Points = append(c.Series[i].Points, p)
 }
 
 // Bars makes a series of bars.

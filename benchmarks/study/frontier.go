@@ -199,12 +199,7 @@ func frontierChart(signal otlpfile.Signal, points []FrontierPoint) *report.Chart
 	chart := &report.Chart{Name: "frontier-" + signal.String(), Title: "Converters alone, steady streams, natural batches: bytes against CPU, " + signal.String() + ", relative to OTLP with zstd",
 		X: "CPU time of both ends", Y: "bytes", LogX: true, LogY: true, Picture: true}
 	for _, p := range points {
-		i := slices.IndexFunc(chart.Series, func(s report.Series) bool { return s.Name == p.Family })
-		if i < 0 {
-			i = len(chart.Series)
-			chart.Series = append(chart.Series, report.Series{Name: p.Family})
-		}
-		chart.Series[i].Points = append(chart.Series[i].Points, report.Point{X: p.CPU, Y: p.Bytes, Label: pointName(p)})
+		chart.AddPoint(p.Family, report.Point{X: p.CPU, Y: p.Bytes, Label: pointName(p)})
 	}
 	for _, s := range chart.Series {
 		slices.SortFunc(s.Points, func(a, b report.Point) int { return cmp.Compare(a.X, b.X) })

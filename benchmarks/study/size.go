@@ -249,7 +249,6 @@ func sizeSweep(c *Context) (*Outcome, error) {
 		t.Columns = append(report.Text("batch", "format"), report.Column{Name: "message", Format: report.Whole}, report.Column{Name: "ratio", Format: report.Times},
 			report.Column{Name: "total", Format: report.Whole}, report.Column{Name: "uncompressed", Format: report.Whole})
 		chart := &report.Chart{Name: t.Name, Title: t.Title, X: "batch size", Y: "bytes per item", LogX: true, LogY: true, Picture: ref.Signal == otlpfile.Metrics}
-		series := map[string]*report.Series{}
 		for _, n := range c.sweep() {
 			b := sized(set, n)
 			var otlp Sizes
@@ -270,16 +269,8 @@ func sizeSweep(c *Context) (*Outcome, error) {
 					otlp = s
 				}
 				t.Add(fmt.Sprint(n), f.Name(), float64(s.best())/float64(len(b.all)), float64(otlp.best())/float64(s.best()), s.best(), s[format.None])
-				if series[f.Name()] == nil {
-					series[f.Name()] = &report.Series{Name: f.Name()}
-				}
-				series[f.Name()].Points = append(series[f.Name()].Points, report.Point{X: float64(n), Y: float64(s.best()) / float64(set.Items)})
+				chart.AddPoint(f.Name(), report.Point{X: float64(n), Y: float64(s.best()) / float64(set.Items)})
 				c.Figures.Sweeps = append(c.Figures.Sweeps, SweepFigure{ref, n, f.Name(), s})
-			}
-		}
-		for _, f := range format.All() {
-			if s := series[f.Name()]; s != nil {
-				chart.Series = append(chart.Series, *s)
 			}
 		}
 		o.add(t, chart)

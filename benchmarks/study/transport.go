@@ -416,7 +416,7 @@ func concurrency(c *Context) (*Outcome, error) {
 		}
 		chart := &report.Chart{Name: "concurrency-" + fmt.Sprint(trip), Title: "Throughput by concurrency, zstd, round trip " + millis(trip),
 			X: "requests under way, or streams", Y: "batches per second", LogX: true, LogY: true}
-		of := map[transport.Protocol]*report.Series{transport.OTLP: {Name: "OTLP unary"}, transport.STEF: {Name: "STEF streams"}}
+		names := map[transport.Protocol]string{transport.OTLP: "OTLP unary", transport.STEF: "STEF streams"}
 		for _, p := range compressions {
 			var configs []transport.Config
 			for _, n := range requests {
@@ -437,11 +437,10 @@ func concurrency(c *Context) (*Outcome, error) {
 				t.Add(millis(trip), string(p), f.way(), f.PerSecond, f.Spread, f.PerCPUSecond, f.PerBatch)
 				t.Bench = append(t.Bench, runLine("Concurrency", f))
 				if p == transport.Zstd {
-					of[f.Protocol].Points = append(of[f.Protocol].Points, report.Point{X: float64(f.Clients), Y: f.PerSecond})
+					chart.AddPoint(names[f.Protocol], report.Point{X: float64(f.Clients), Y: f.PerSecond})
 				}
 			}
 		}
-		chart.Series = []report.Series{*of[transport.OTLP], *of[transport.STEF]}
 		o.add(chart)
 	}
 	o.Parts = append([]report.Part{t}, o.Parts...)

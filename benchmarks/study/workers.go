@@ -107,8 +107,6 @@ func workerTrips(c *Context, p sweepPlan, batches []otlpfile.Batch) (*report.Tab
 		transportNotes(fmt.Sprintf("%d batches of %d records.", p.batches, p.records))...)
 	t.Columns = workerColumns("round trip", "compression", "way")
 	chart := &report.Chart{Name: "workers-latency", Title: t.Title, X: "round trip, ms", Y: "events per second", LogY: true, Picture: true}
-	series := map[string]*report.Series{}
-	var order []string
 	for _, trip := range p.longTrips {
 		var configs []transport.Config
 		for _, compression := range c.compressions(trip) {
@@ -122,20 +120,11 @@ func workerTrips(c *Context, p sweepPlan, batches []otlpfile.Batch) (*report.Tab
 		}
 		for _, f := range figures {
 			workerRow(t, f, millis(trip), string(f.Compression), f.way())
-			name := f.way() + ", " + string(f.Compression)
-			if series[name] == nil {
-				series[name] = &report.Series{Name: name}
-				order = append(order, name)
-			}
-			series[name].Points = append(series[name].Points, report.Point{X: float64(trip) / 1e6, Y: f.itemsPerSecond()})
+			chart.AddPoint(f.way()+", "+string(f.Compression), report.Point{X: float64(trip) / 1e6, Y: f.itemsPerSecond()})
 		}
 	}
-	for _, name := range order {
-		if len(series[name].Points) < min(2, len(p.longTrips)) {
-			continue // a quick report has gzip at one round trip only
-		}
-		chart.Series = append(chart.Series, *series[name])
-	}
+	// A quick report has gzip at one round trip only.
+	chart.Series = slices.DeleteFunc(chart.Series, func(s report.Series) bool { return len(s.Points) < min(2, len(p.longTrips)) })
 	return t, chart, nil
 }
 
