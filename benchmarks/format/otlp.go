@@ -23,22 +23,29 @@ func (otlp) Own() string                    { return "" }
 func (otlp) Drops(s otlpfile.Signal) string { return zeroSigns(s) }
 func (otlp) Stateful() bool                 { return false }
 
-func (otlp) NewEncoder(otlpfile.Signal, bool) (Encoder, error) { return otlpEnd{}, nil }
-
-func (otlp) NewDecoder(signal otlpfile.Signal, _ bool) (Decoder, error) { return otlpEnd{signal}, nil }
-
-type otlpEnd struct{ signal otlpfile.Signal }
-
-func (otlpEnd) Encode(b otlpfile.Batch) ([]byte, error)  { return dataset.Marshal(b) }
-func (otlpEnd) Prepare(b otlpfile.Batch) (Native, error) { return b, nil }
-func (otlpEnd) EncodeNative(n Native) ([]byte, error)    { return dataset.Marshal(n.(otlpfile.Batch)) }
-func (otlpEnd) Close()                                   {}
-
-func (e otlpEnd) Decode(message []byte) (otlpfile.Batch, error) {
-	return dataset.Unmarshal(e.signal, message)
+func (otlp) NewEncoder(otlpfile.Signal, bool) (Encoder, error) {
+	return pdataEncoder(dataset.Marshal), nil
 }
 
-func (e otlpEnd) DecodeNative(message []byte) (int, error) {
-	b, err := e.Decode(message)
+func (otlp) NewDecoder(signal otlpfile.Signal, _ bool) (Decoder, error) {
+	return pdataDecoder(func(message []byte) (otlpfile.Batch, error) { return dataset.Unmarshal(signal, message) }), nil
+}
+
+// pdataEncoder is an encoder without state. The native form of its format is pdata.
+type pdataEncoder func(otlpfile.Batch) ([]byte, error)
+
+func (e pdataEncoder) Encode(b otlpfile.Batch) ([]byte, error) { return e(b) }
+func (pdataEncoder) Prepare(b otlpfile.Batch) (Native, error)  { return b, nil }
+func (e pdataEncoder) EncodeNative(n Native) ([]byte, error)   { return e(n.(otlpfile.Batch)) }
+func (pdataEncoder) Close()                                    {}
+
+// pdataDecoder is a decoder without state. The native form of its format is pdata.
+type pdataDecoder func(message []byte) (otlpfile.Batch, error)
+
+func (d pdataDecoder) Decode(message []byte) (otlpfile.Batch, error) { return d(message) }
+func (pdataDecoder) Close()                                          {}
+
+func (d pdataDecoder) DecodeNative(message []byte) (int, error) {
+	b, err := d(message)
 	return b.Items(), err
 }

@@ -26,23 +26,10 @@ func (otlpJSON) Drops(signal otlpfile.Signal) string {
 }
 func (otlpJSON) Stateful() bool { return false }
 
-func (otlpJSON) NewEncoder(otlpfile.Signal, bool) (Encoder, error) { return jsonEnd{}, nil }
+func (otlpJSON) NewEncoder(otlpfile.Signal, bool) (Encoder, error) {
+	return pdataEncoder(otlpfile.Batch.JSON), nil
+}
 
 func (otlpJSON) NewDecoder(signal otlpfile.Signal, _ bool) (Decoder, error) {
-	return jsonEnd{signal}, nil
-}
-
-type jsonEnd struct{ signal otlpfile.Signal }
-
-func (jsonEnd) Encode(b otlpfile.Batch) ([]byte, error)  { return b.JSON() }
-func (jsonEnd) Prepare(b otlpfile.Batch) (Native, error) { return b, nil }
-func (e jsonEnd) EncodeNative(n Native) ([]byte, error)  { return e.Encode(n.(otlpfile.Batch)) }
-func (jsonEnd) Close()                                   {}
-func (e jsonEnd) DecodeNative(message []byte) (int, error) {
-	b, err := e.Decode(message)
-	return b.Items(), err
-}
-
-func (e jsonEnd) Decode(message []byte) (otlpfile.Batch, error) {
-	return otlpfile.UnmarshalJSON(e.signal, message)
+	return pdataDecoder(func(message []byte) (otlpfile.Batch, error) { return otlpfile.UnmarshalJSON(signal, message) }), nil
 }
