@@ -64,22 +64,17 @@ func Items(signal otlpfile.Signal, batches []otlpfile.Batch) *canon.Items {
 	o := canon.Options{SortAttributes: true}
 	switch signal {
 	case otlpfile.Metrics:
-		var mds []pmetric.Metrics
-		for _, b := range batches {
-			mds = append(mds, b.Metrics)
-		}
-		return o.Metrics(mds...)
+		return o.Metrics(each(batches, func(b otlpfile.Batch) pmetric.Metrics { return b.Metrics })...)
 	case otlpfile.Traces:
-		var tds []ptrace.Traces
-		for _, b := range batches {
-			tds = append(tds, b.Traces)
-		}
-		return o.Traces(tds...)
+		return o.Traces(each(batches, func(b otlpfile.Batch) ptrace.Traces { return b.Traces })...)
 	default:
-		var lds []plog.Logs
-		for _, b := range batches {
-			lds = append(lds, b.Logs)
-		}
-		return o.Logs(lds...)
+		return o.Logs(each(batches, func(b otlpfile.Batch) plog.Logs { return b.Logs })...)
 	}
+}
+
+func each[T any](batches []otlpfile.Batch, pdata func(otlpfile.Batch) T) (all []T) {
+	for _, b := range batches {
+		all = append(all, pdata(b))
+	}
+	return all
 }
