@@ -13,11 +13,9 @@ import (
 
 	"github.com/otelstef/stef/benchmarks/format"
 	"github.com/otelstef/stef/benchmarks/report"
-	"github.com/otelstef/stef/internal/otlpfile"
+	"github.com/otelstef/stef/internal/signal/anysignal"
 	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/dynamic"
-	"github.com/otelstef/stef/stef-go/otelstef"
-	"github.com/otelstef/stef/stef-go/schema"
 )
 
 // shownColumns is the number of STEF columns, largest first, that have a row of their own in a
@@ -69,19 +67,6 @@ func columns(c *Context) (*Outcome, error) {
 	return o, nil
 }
 
-// root returns the schema of a signal, including the fields of the compact form. It also returns
-// the wire schema that readers assume for streams that announce none.
-func root(signal otlpfile.Signal) (*schema.Struct, schema.WireSchema) {
-	switch signal {
-	case otlpfile.Metrics:
-		return otelstef.MetricsCompactRoot(), otelstef.MetricsBaseSchema()
-	case otlpfile.Traces:
-		return otelstef.SpansCompactRoot(), otelstef.SpansBaseSchema()
-	default:
-		return otelstef.LogsCompactRoot(), otelstef.LogsBaseSchema()
-	}
-}
-
 // columnsOf writes a stream and splits its frames into columns.
 func columnsOf(b *batches) ([]columnSize, error) {
 	enc, err := format.STEF(format.Sorted).NewEncoder(b.set.Signal, false)
@@ -98,8 +83,7 @@ func columnsOf(b *batches) ([]columnSize, error) {
 		stream = append(stream, message...)
 	}
 	var frames []*dynamic.Frame
-	top, base := root(b.set.Signal)
-	r, err := dynamic.NewReader(bytes.NewReader(stream), top, dynamic.WithAssumedSchema(base),
+	r, err := dynamic.NewReader(bytes.NewReader(stream), anysignal.Of(b.set.Signal).Compact(),
 		dynamic.WithFrameFunc(func(f *dynamic.Frame) { frames = append(frames, f) }))
 	if err != nil {
 		return nil, err
