@@ -158,14 +158,12 @@ var sizeColumns = append(report.Text("set", "format"),
 var sizeTitles = map[string]string{"size-big": "Bytes of one big batch", "size-parts": "Bytes of natural batches"}
 
 func sizeBig(c *Context) (*Outcome, error) {
-	small := func(signal otlpfile.Signal) []format.Format { return c.small(sizeFormats(signal)) }
-	return sizes(c, "size-big", sizeTitles["size-big"], small, one,
+	return sizes(c, "size-big", one,
 		"All batches of a set as one message. Otel Arrow is missing where a batch has more than 65,535 groups of attributes: it cannot encode them.")
 }
 
 func sizeParts(c *Context) (*Outcome, error) {
-	small := func(signal otlpfile.Signal) []format.Format { return c.small(sizeFormats(signal)) }
-	return sizes(c, "size-parts", sizeTitles["size-parts"], small, natural,
+	return sizes(c, "size-parts", natural,
 		"The batches in which the telemetry reached a Collector, each one message; STEF and Arrow IPC are one stream. The sets hipstershop are one batch by nature.")
 }
 
@@ -174,7 +172,8 @@ func sizeParts(c *Context) (*Outcome, error) {
 const maxRatio = 1.6
 
 // sizes makes a table and a chart of sizes.
-func sizes(c *Context, name, title string, formatsOf func(otlpfile.Signal) []format.Format, cut func(*dataset.Set) *batches, note string) (*Outcome, error) {
+func sizes(c *Context, name string, cut func(*dataset.Set) *batches, note string) (*Outcome, error) {
+	title := sizeTitles[name]
 	t := c.table(name, title, note, "Compression: "+format.Describe(),
 		"ratio: bytes of OTLP by bytes of the format, uncompressed. zstd ratio and zstd B/item: the same with zstd, the smaller one of own and of zstd by message. carries: every format was decoded and compared with the batches item by item.",
 		"OTLP is marshalled by pdata, so its bytes can differ from those recorded (page data): pdata omits counts of 0, which the SDK for Node.js writes, and writes empty trace and span ids, which other SDKs omit.")
@@ -182,7 +181,7 @@ func sizes(c *Context, name, title string, formatsOf func(otlpfile.Signal) []for
 	for _, ref := range c.Refs {
 		set := c.begin(ref)
 		b := cut(set)
-		formats := formatsOf(ref.Signal)
+		formats := c.small(sizeFormats(ref.Signal))
 		var otlp Sizes
 		found, err := inParallel(formats, func(f format.Format) (Sizes, error) {
 			if err := c.checks(f, b); err != nil {
