@@ -149,7 +149,7 @@ func (f *Figures) transportRules() []string {
 	var rules []string
 	for _, trip := range Latencies {
 		get := func(p transport.Protocol, clients int) RunFigure {
-			r, _ := f.find("latency", trip, 500, p, clients, transport.Zstd)
+			r, _ := f.find(trip, p, clients, transport.Zstd)
 			return r
 		}
 		one, many, stef := get(transport.OTLP, 1), get(transport.OTLP, concurrent), get(transport.STEF, 1)
@@ -171,7 +171,7 @@ func (f *Figures) transportRules() []string {
 // inFlightRule says what bounds concurrent requests at the longest round trip.
 func (f *Figures) inFlightRule() string {
 	trip := Latencies[len(Latencies)-1]
-	if _, ok := f.find("latency", trip, 500, transport.STEF, 1, transport.Zstd); !ok {
+	if _, ok := f.find(trip, transport.STEF, 1, transport.Zstd); !ok {
 		return ""
 	}
 	return fmt.Sprintf("A stream has more batches in flight than %d requests: with a round trip of %s, %d requests cannot exceed %.0f batches/s.",
@@ -187,13 +187,13 @@ func (f *Figures) compressionRules() []string {
 		if p == transport.OTLP {
 			clients = concurrent
 		}
-		plain, ok := f.find("latency", Latencies[0], 500, p, clients, transport.None)
+		plain, ok := f.find(Latencies[0], p, clients, transport.None)
 		if !ok {
 			continue
 		}
 		var costs []string
 		for _, c := range []transport.Compression{transport.Zstd, transport.Gzip} {
-			packed, ok := f.find("latency", Latencies[0], 500, p, clients, c)
+			packed, ok := f.find(Latencies[0], p, clients, c)
 			if !ok || !apart(plain, packed) {
 				continue
 			}

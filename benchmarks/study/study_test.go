@@ -225,8 +225,8 @@ func TestPlateau(t *testing.T) {
 		c.Figures.Runs = append(c.Figures.Runs, RunFigure{Study: "workers", Items: 1, PerSecond: float64(x.perSecond),
 			Config: transport.Config{Protocol: transport.OTLP, Compression: transport.None, Clients: x.clients, Workers: x.workers}})
 	}
-	require.Contains(t, c.plateau(sweepPlan{}, transport.OTLP), "8 server, 8 client")
-	require.Equal(t, "-", c.plateau(sweepPlan{}, transport.STEF))
+	require.Contains(t, c.plateau(transport.OTLP), "8 server, 8 client")
+	require.Equal(t, "-", c.plateau(transport.STEF))
 }
 
 // TestSenderRule checks that the rule names the sets on which the sender costs more than OTLP, and

@@ -293,9 +293,10 @@ func runLine(name string, f RunFigure) string {
 		name, f.RoundTrip, f.Items, f.Protocol, f.Clients, f.Compression, f.Wall*1e9, f.PerSecond, f.PerCPUSecond, f.PerBatch)
 }
 
-func (f *Figures) find(study string, trip time.Duration, items int, p transport.Protocol, clients int, compression transport.Compression) (RunFigure, bool) {
+// find returns the run of the study latency with batches of 500 spans.
+func (f *Figures) find(trip time.Duration, p transport.Protocol, clients int, compression transport.Compression) (RunFigure, bool) {
 	for _, r := range f.Runs {
-		if r.Study == study && r.RoundTrip == trip && r.Items == items && r.Protocol == p && r.Clients == clients && r.Compression == compression {
+		if r.Study == "latency" && r.RoundTrip == trip && r.Items == 500 && r.Protocol == p && r.Clients == clients && r.Compression == compression {
 			return r, true
 		}
 	}
@@ -342,7 +343,7 @@ func (c *Context) factors() (*report.Table, error) {
 	t.Columns = append(report.Text("round trip"), factor("OTEP 0035, factors"), factor("OTEP 0035, raw results"), factor("here"), factor("STEF, 1 stream / sequential"), factor("STEF, 1 stream / 20 concurrent"))
 	for _, trip := range Latencies {
 		get := func(p transport.Protocol, clients int) float64 {
-			f, _ := c.Figures.find("latency", trip, 500, p, clients, transport.None)
+			f, _ := c.Figures.find(trip, p, clients, transport.None)
 			return f.PerSecond
 		}
 		one, many, stef := get(transport.OTLP, 1), get(transport.OTLP, concurrent), get(transport.STEF, 1)
@@ -375,7 +376,7 @@ func (f *Figures) latencyChart() *report.Chart {
 	for _, of := range latencyWays {
 		s := report.Series{Name: way(of)}
 		for _, trip := range Latencies {
-			if f, ok := f.find("latency", trip, 500, of.Protocol, of.Clients, transport.Zstd); ok {
+			if f, ok := f.find(trip, of.Protocol, of.Clients, transport.Zstd); ok {
 				s.Points = append(s.Points, report.Point{X: float64(trip) / 1e6, Y: f.PerSecond})
 				if f.Spread > unsteady {
 					spreads = append(spreads, fmt.Sprintf("%.0f %% (%s, %s)", 100*f.Spread, s.Name, millis(trip)))

@@ -136,11 +136,8 @@ func claims(c *Context, p sweepPlan) *report.Table {
 		f, _ := c.sent(p, protocol, trip, compression)
 		return f
 	}
-	answer := func(f func(transport.Protocol) string) []any {
-		return []any{f(transport.OTLP), f(transport.STEF)}
-	}
 	add := func(question, study string, f func(transport.Protocol) string) {
-		t.Add(append([]any{question, study}, answer(f)...)...)
+		t.Add(question, study, f(transport.OTLP), f(transport.STEF))
 	}
 	add("bytes of a message on the wire, no and with compression", "1,500 and 159, about 90 % less", func(protocol transport.Protocol) string {
 		plain, packed := get(protocol, 0, transport.None).bytesPerItem(), get(protocol, 0, transport.Zstd).bytesPerItem()
@@ -149,8 +146,8 @@ func claims(c *Context, p sweepPlan) *report.Table {
 	add("throughput with compression by throughput without, no latency", "about 0.5", func(protocol transport.Protocol) string {
 		return fmt.Sprintf("%.2f", get(protocol, 0, transport.Zstd).itemsPerSecond()/get(protocol, 0, transport.None).itemsPerSecond())
 	})
-	add("round trip from which compression wins", "above roughly 200 ms", func(protocol transport.Protocol) string { return c.crossing(p, protocol, get) })
-	t.Add(append([]any{"workers after which more gain less than a tenth", "8 server, 64 client"}, c.plateau(p, transport.OTLP), c.plateau(p, transport.STEF))...)
+	add("round trip from which compression wins", "above roughly 200 ms", func(protocol transport.Protocol) string { return c.crossing(p, protocol) })
+	add("workers after which more gain less than a tenth", "8 server, 64 client", c.plateau)
 	return t
 }
 
@@ -159,10 +156,11 @@ const untried = "none that was tried"
 
 // crossing returns the shortest measured round trip from which on zstd always has a higher
 // throughput than no compression. Differences within the spread do not count.
-func (c *Context) crossing(p sweepPlan, protocol transport.Protocol, get func(transport.Protocol, time.Duration, transport.Compression) RunFigure) string {
+func (c *Context) crossing(p sweepPlan, protocol transport.Protocol) string {
 	from := untried
 	for _, trip := range slices.Backward(p.longTrips) {
-		packed, plain := get(protocol, trip, transport.Zstd), get(protocol, trip, transport.None)
+		packed, _ := c.sent(p, protocol, trip, transport.Zstd)
+		plain, _ := c.sent(p, protocol, trip, transport.None)
 		if !apart(packed, plain) || packed.itemsPerSecond() < plain.itemsPerSecond() {
 			break
 		}
@@ -179,7 +177,7 @@ func (r RunFigure) onPlateau(protocol transport.Protocol) bool {
 
 // plateau returns the smallest numbers of workers whose throughput without
 // latency and compression is at least nine tenths of the best.
-func (c *Context) plateau(p sweepPlan, protocol transport.Protocol) string {
+func (c *Context) plateau(protocol transport.Protocol) string {
 	best := 0.0
 	var all []RunFigure
 	for _, f := range c.Figures.Runs {

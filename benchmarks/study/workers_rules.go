@@ -18,7 +18,7 @@ import (
 func (c *Context) rules(p sweepPlan) []string {
 	rules := []string{
 		c.compressRule(p, transport.OTLP), c.compressRule(p, transport.STEF),
-		c.workersRule(p), c.requestsRule(p),
+		c.workersRule(), c.requestsRule(p),
 	}
 	for _, trip := range p.longTrips {
 		rules = append(rules, c.fastestRule(trip))
@@ -63,21 +63,18 @@ func (c *Context) compressRule(p sweepPlan, protocol transport.Protocol) string 
 	}
 	rule := fmt.Sprintf("%s: without latency zstd leaves %.0f %% of the events per second, for %.0f %% of the bytes", plain.way(),
 		100*packed.itemsPerSecond()/plain.itemsPerSecond(), 100*packed.bytesPerItem()/plain.bytesPerItem())
-	from := c.crossing(p, protocol, func(protocol transport.Protocol, trip time.Duration, compression transport.Compression) RunFigure {
-		f, _ := c.sent(p, protocol, trip, compression)
-		return f
-	})
-	switch from {
+	switch from := c.crossing(p, protocol); from {
 	case millis(0):
 		return rule + ". Compress always."
 	case untried:
 		return rule + ", and it won at no round trip that was tried. Compress where bytes cost."
+	default:
+		return rule + "; it wins from a round trip of " + from + " on. Compress from there, and nearer by where bytes cost."
 	}
-	return rule + "; it wins from a round trip of " + from + " on. Compress from there, and nearer by where bytes cost."
 }
 
-func (c *Context) workersRule(p sweepPlan) string {
-	plateau := c.plateau(p, transport.OTLP)
+func (c *Context) workersRule() string {
+	plateau := c.plateau(transport.OTLP)
 	if plateau == "-" || c.noisy() {
 		return ""
 	}
