@@ -44,17 +44,11 @@ func files(out io.Writer, dir string) error {
 	f := &filesDemo{out: out, dir: dir}
 	err := errors.Join(
 		tripsOf(f, metrics, signal.Metrics, func(b otlpfile.Batch) pmetric.Metrics { return b.Metrics }, canon.Options.MergeMetrics,
-			func(o canon.Options, want, got []pmetric.Metrics) string {
-				return canon.Diff(o.Metrics(want...), o.Metrics(got...))
-			}, canon.DiffOrderedMetrics),
+			canon.Options.Metrics, canon.DiffOrderedMetrics),
 		tripsOf(f, traces, signal.Traces, func(b otlpfile.Batch) ptrace.Traces { return b.Traces }, canon.Options.MergeTraces,
-			func(o canon.Options, want, got []ptrace.Traces) string {
-				return canon.Diff(o.Traces(want...), o.Traces(got...))
-			}, canon.DiffOrderedTraces),
+			canon.Options.Traces, canon.DiffOrderedTraces),
 		tripsOf(f, logs, signal.Logs, func(b otlpfile.Batch) plog.Logs { return b.Logs }, canon.Options.MergeLogs,
-			func(o canon.Options, want, got []plog.Logs) string {
-				return canon.Diff(o.Logs(want...), o.Logs(got...))
-			}, canon.DiffOrderedLogs),
+			canon.Options.Logs, canon.DiffOrderedLogs),
 	)
 	if err != nil {
 		return err
@@ -79,7 +73,7 @@ type filesDemo struct {
 // tripsOf writes the recording of a signal in both orders, with and without
 // compression, and compares what it reads back.
 func tripsOf[T any](f *filesDemo, s kind, d *signal.Descriptor[T], of func(otlpfile.Batch) T, merge func(canon.Options, ...T) T,
-	diff func(o canon.Options, want, got []T) string, diffOrdered func(want, got T) string) error {
+	items func(canon.Options, ...T) *canon.Items, diffOrdered func(want, got T) string) error {
 	r, err := load(s, signals[s].short())
 	if err != nil {
 		return err
@@ -108,7 +102,8 @@ func tripsOf[T any](f *filesDemo, s kind, d *signal.Descriptor[T], of func(otlpf
 				return fmt.Errorf("%s: %w", name, err)
 			}
 			back := time.Since(begin)
-			change := diff(canon.Options{SortAttributes: true}, want, got)
+			anyOrder := canon.Options{SortAttributes: true}
+			change := canon.Diff(items(anyOrder, want...), items(anyOrder, got...))
 			if mode == stefpdata.Ordered {
 				change = diffOrdered(merge(canon.Options{}, want...), merge(canon.Options{}, got...))
 			}
