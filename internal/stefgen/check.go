@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"go/token"
+	"slices"
 	"unicode"
 	"unicode/utf8"
 
@@ -46,22 +47,9 @@ func inForm(err error, form bool) error {
 
 // typeOfForm reports whether the form defines the type with a name.
 func (p *plan) typeOfForm(name string) bool {
-	for _, s := range p.plain.Structs {
-		if s.Name == name {
-			return false
-		}
-	}
-	for _, m := range p.plain.Multimaps {
-		if m.Name == name {
-			return false
-		}
-	}
-	for _, e := range p.plain.Enums {
-		if e.Name == name {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(p.plain.Structs, func(s *schema.Struct) bool { return s.Name == name }) &&
+		!slices.ContainsFunc(p.plain.Multimaps, func(m *schema.Multimap) bool { return m.Name == name }) &&
+		!slices.ContainsFunc(p.plain.Enums, func(e *schema.Enum) bool { return e.Name == name })
 }
 
 // check refuses what the generated code cannot express, with an error for each part of the

@@ -6,6 +6,7 @@ package stefgen
 import (
 	"bytes"
 	"fmt"
+	"strings"
 
 	"github.com/otelstef/stef/stef-go/schema"
 )
@@ -125,17 +126,13 @@ func Generate(s *schema.Schema, options Options) ([]File, error) {
 		}
 	}
 	for _, r := range p.schema.Roots() {
-		if err := add(r.Name+"Fields", func(pr *printer) { p.printFields(pr, r) }); err != nil {
-			return nil, err
-		}
-		if err := add(r.Name+"Dicts", func(pr *printer) { p.printDicts(pr, r) }); err != nil {
-			return nil, err
-		}
-		if err := add(r.Name+"Writer", func(pr *printer) { p.printWriter(pr, r) }); err != nil {
-			return nil, err
-		}
-		if err := add(r.Name+"Reader", func(pr *printer) { p.printReader(pr, r) }); err != nil {
-			return nil, err
+		for _, part := range []struct {
+			name  string
+			print func(*printer, *schema.Struct)
+		}{{"Fields", p.printFields}, {"Dicts", p.printDicts}, {"Writer", p.printWriter}, {"Reader", p.printReader}} {
+			if err := add(r.Name+part.name, func(pr *printer) { part.print(pr, r) }); err != nil {
+				return nil, err
+			}
 		}
 	}
 	if err := add("schemaText", p.printSchema); err != nil {
@@ -160,14 +157,7 @@ func (p *plan) print(name string, parts []func(*printer)) (File, error) {
 	return File{name, content}, nil
 }
 
-func lastPart(dotted string) string {
-	for i := len(dotted) - 1; i >= 0; i-- {
-		if dotted[i] == '.' {
-			return dotted[i+1:]
-		}
-	}
-	return dotted
-}
+func lastPart(dotted string) string { return dotted[strings.LastIndexByte(dotted, '.')+1:] }
 
 // key identifies a composite type.
 func key(t *schema.Type) string {
@@ -254,11 +244,11 @@ func (p *plan) visitAll() {
 		}
 	}
 	for _, r := range p.schema.Roots() {
-		visit(&schema.Type{Kind: schema.KindStruct, Name: r.Name, Struct: r})
+		visit(structType(r))
 	}
 	for _, s := range p.structs {
 		if s.Dict != "" {
-			p.share(&schema.Type{Kind: schema.KindStruct, Name: s.Name, Struct: s})
+			p.share(structType(s))
 		}
 	}
 }

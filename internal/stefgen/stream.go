@@ -35,7 +35,7 @@ func reached(r *schema.Struct) (structs []*schema.Struct, types, dicts []string)
 			visit(part)
 		}
 	}
-	visit(&schema.Type{Kind: schema.KindStruct, Name: r.Name, Struct: r})
+	visit(structType(r))
 	return structs, types, dicts
 }
 
