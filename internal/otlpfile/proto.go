@@ -37,20 +37,15 @@ func (d *protoDecoder) next(buf []byte) (piece, error) {
 		if err == nil && size > d.limit {
 			err = fmt.Errorf("%w: an entry has %d bytes, at most %d are allowed", ErrTooLarge, size, d.limit)
 		}
-		if err = d.inside(err); err != nil {
-			if len(p.buf) > 0 { // whole entries before the error
-				d.failed = err
+		whole := len(p.buf)
+		if err == nil {
+			if whole > 0 && whole+head+size > d.batch {
 				break
 			}
-			return piece{part: d.entry + 1, offset: d.at, buf: p.buf}, err
+			p.buf, err = d.src.read(p.buf, head+size)
 		}
-		if len(p.buf) > 0 && len(p.buf)+head+size > d.batch {
-			break
-		}
-		whole := len(p.buf)
-		p.buf, err = d.src.read(p.buf, head+size)
 		if err = d.inside(err); err != nil {
-			if p.buf = p.buf[:whole]; whole > 0 {
+			if p.buf = p.buf[:whole]; whole > 0 { // whole entries before the error
 				d.failed = err
 				break
 			}

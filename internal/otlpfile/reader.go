@@ -441,10 +441,7 @@ func signalOfMessage(body []byte) Signal {
 // signalOfMessage finds no signal, signalOfPart tries again and accepts unknown fields, which a newer
 // version of OTLP may have. It may return SignalUnknown for a part without items.
 func signalOfPart(body []byte) Signal {
-	if s := signalOfMessage(body); s != SignalUnknown {
-		return s
-	}
-	return signalOfContent(Proto, body[:min(len(body), headSize)], false)
+	return GuessSignal("", Proto, body[:min(len(body), headSize)])
 }
 
 func hasItems(s Signal, body []byte) bool {
