@@ -64,16 +64,7 @@ func newFaults(link Link) (*Faults, error) {
 	return f, nil
 }
 
-func (f *Faults) knobs(d Direction) []*knobs {
-	var list []*knobs
-	if d&Up != 0 {
-		list = append(list, &f.up)
-	}
-	if d&Down != 0 {
-		list = append(list, &f.down)
-	}
-	return list
-}
+func (f *Faults) knobs(d Direction) []*knobs { return pick(d, &f.up, &f.down) }
 
 // each makes waiting dialers check the settings again. Then it calls the function do for every
 // open connection, in any order, and returns the number of connections.
@@ -175,11 +166,8 @@ func (f *Faults) KillEach(d Direction, least, most int64) error {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if d&Up != 0 {
-		f.kills[0] = span{least, most}
-	}
-	if d&Down != 0 {
-		f.kills[1] = span{least, most}
+	for _, kill := range pick(d, &f.kills[0], &f.kills[1]) {
+		*kill = span{least, most}
 	}
 	return nil
 }

@@ -68,3 +68,15 @@ func (d Direction) String() string {
 	}
 	return fmt.Sprintf("Direction(%d)", uint8(d))
 }
+
+// pick returns up, down or both, depending on d.
+func pick[T any](d Direction, up, down T) []T {
+	var list []T
+	if d&Up != 0 {
+		list = append(list, up)
+	}
+	if d&Down != 0 {
+		list = append(list, down)
+	}
+	return list
+}

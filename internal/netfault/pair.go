@@ -27,16 +27,7 @@ type pair struct {
 	resets []func() // functions that reset the sockets at both ends
 }
 
-func (p *pair) lines(d Direction) []*line {
-	var list []*line
-	if d&Up != 0 {
-		list = append(list, p.up)
-	}
-	if d&Down != 0 {
-		list = append(list, p.down)
-	}
-	return list
-}
+func (p *pair) lines(d Direction) []*line { return pick(d, p.up, p.down) }
 
 func (p *pair) wakeEnds() {
 	p.up.wakeEnds()
