@@ -5,7 +5,6 @@ package randtel
 
 import (
 	"fmt"
-	"math"
 	"strings"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -22,10 +21,7 @@ func (r Random) Logs() plog.Logs {
 		for range r.IntN(4) {
 			sl := rl.ScopeLogs().AppendEmpty()
 			sl.SetSchemaUrl(r.text())
-			sl.Scope().SetName(r.text())
-			sl.Scope().SetVersion(r.text())
-			r.attributes(sl.Scope().Attributes())
-			sl.Scope().SetDroppedAttributesCount(Pick[uint32](r, 0, 0, 1, math.MaxUint32))
+			r.scope(sl.Scope())
 			n := Pick(r, 0, 1, 3, 20, 200)
 			follows := r.One(2) // the observed time is the time plus a constant
 			for range n {
@@ -51,8 +47,8 @@ func (r Random) LogRecord(lr plog.LogRecord, follows bool) {
 	lr.SetEventName(Pick(r, "", "", "login", "long name of an event"))
 	lr.SetTraceID(Pick(r, pcommon.TraceID{}, pcommon.TraceID{15: 1}, pcommon.TraceID{1, 2, 3}))
 	lr.SetSpanID(Pick(r, pcommon.SpanID{}, pcommon.SpanID{7: 1}, pcommon.SpanID{1, 2, 3}))
-	lr.SetFlags(plog.LogRecordFlags(Pick[uint32](r, 0, 0, 1, math.MaxUint32)))
-	lr.SetDroppedAttributesCount(Pick[uint32](r, 0, 0, 1, math.MaxUint32))
+	lr.SetFlags(plog.LogRecordFlags(r.uint32()))
+	lr.SetDroppedAttributesCount(r.uint32())
 	r.attributes(lr.Attributes())
 	switch r.IntN(6) {
 	case 0:

@@ -101,10 +101,7 @@ func (r Random) Metrics() pmetric.Metrics {
 		for range r.IntN(4) {
 			sm := rm.ScopeMetrics().AppendEmpty()
 			sm.SetSchemaUrl(r.text())
-			sm.Scope().SetName(r.text())
-			sm.Scope().SetVersion(r.text())
-			r.attributes(sm.Scope().Attributes())
-			sm.Scope().SetDroppedAttributesCount(Pick[uint32](r, 0, 0, 1, math.MaxUint32))
+			r.scope(sm.Scope())
 			for range r.IntN(6) {
 				r.metric(sm.Metrics().AppendEmpty())
 			}
@@ -115,7 +112,7 @@ func (r Random) Metrics() pmetric.Metrics {
 
 func (r Random) resource(to pcommon.Resource) {
 	r.attributes(to.Attributes())
-	to.SetDroppedAttributesCount(Pick[uint32](r, 0, 0, 1, math.MaxUint32))
+	to.SetDroppedAttributesCount(r.uint32())
 	if r.One(3) {
 		for range r.IntN(3) {
 			ref := entity.ResourceEntityRefs(to).AppendEmpty()
@@ -127,6 +124,13 @@ func (r Random) resource(to pcommon.Resource) {
 			}
 		}
 	}
+}
+
+func (r Random) scope(to pcommon.InstrumentationScope) {
+	to.SetName(r.text())
+	to.SetVersion(r.text())
+	r.attributes(to.Attributes())
+	to.SetDroppedAttributesCount(r.uint32())
 }
 
 func (r Random) metric(m pmetric.Metric) {
@@ -175,10 +179,7 @@ func (r Random) flags() pmetric.DataPointFlags {
 func (r Random) numbers(ps pmetric.NumberDataPointSlice, n int) {
 	for range n {
 		p := ps.AppendEmpty()
-		r.attributes(p.Attributes())
-		p.SetStartTimestamp(r.time())
-		p.SetTimestamp(r.time())
-		p.SetFlags(r.flags())
+		r.point(p)
 		switch r.IntN(5) {
 		case 0, 1:
 			p.SetIntValue(r.int())

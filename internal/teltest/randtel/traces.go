@@ -20,10 +20,7 @@ func (r Random) Traces() ptrace.Traces {
 		for range r.IntN(4) {
 			ss := rs.ScopeSpans().AppendEmpty()
 			ss.SetSchemaUrl(r.text())
-			ss.Scope().SetName(r.text())
-			ss.Scope().SetVersion(r.text())
-			r.attributes(ss.Scope().Attributes())
-			ss.Scope().SetDroppedAttributesCount(r.uint32())
+			r.scope(ss.Scope())
 			for range r.IntN(12) {
 				r.span(ss.Spans().AppendEmpty())
 			}
