@@ -90,7 +90,7 @@ internal/injected             -> collector otel zap
 internal/streamconf           -> stef-go internal/confkeys stef-pdata
 internal/signal               -> internal/streamconf stef-go stef-go/schema stef-go/otelstef stef-pdata pdata grpc protobuf
 internal/signal/anysignal     -> internal/signal internal/otlpfile stef-go stef-pdata pdata grpc
-internal/teltest              -> zstd internal/teltest/benchdata
+internal/teltest              -> internal/fixtures internal/teltest/benchdata
 internal/teltest/alerts       -> collector testify
 internal/teltest/benchdata    ->
 internal/teltest/canon        -> internal/otlpfile pdata

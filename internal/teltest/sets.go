@@ -6,17 +6,13 @@
 package teltest
 
 import (
-	"bufio"
-	"encoding/binary"
 	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/klauspost/compress/zstd"
-
+	"github.com/otelstef/stef/internal/fixtures"
 	"github.com/otelstef/stef/internal/teltest/benchdata"
 )
 
@@ -138,29 +134,16 @@ const wantParts = "the file must hold whole OTLP messages, each after its length
 // big-endian uint32 length and that many bytes of one OTLP message.
 func Parts(tb testing.TB, path string) [][]byte {
 	tb.Helper()
-	f, err := os.Open(path)
+	file, err := os.ReadFile(path)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	defer f.Close()
-	z, err := zstd.NewReader(f, zstd.WithDecoderConcurrency(1))
+	parts, err := fixtures.Parts(file)
+	if err == nil && len(parts) == 0 {
+		err = errors.New("the file has no part")
+	}
 	if err != nil {
-		tb.Fatal(err)
+		tb.Fatalf("%s: %v; %s", path, err, wantParts)
 	}
-	defer z.Close()
-	r := bufio.NewReader(z)
-	var parts [][]byte
-	for {
-		var head [4]byte
-		if _, err := io.ReadFull(r, head[:]); errors.Is(err, io.EOF) && len(parts) > 0 {
-			return parts
-		} else if err != nil {
-			tb.Fatalf("%s: part %d: %v; %s", path, len(parts), err, wantParts)
-		}
-		part := make([]byte, binary.BigEndian.Uint32(head[:]))
-		if _, err := io.ReadFull(r, part); err != nil {
-			tb.Fatalf("%s: part %d: %v; %s", path, len(parts), err, wantParts)
-		}
-		parts = append(parts, part)
-	}
+	return parts
 }
