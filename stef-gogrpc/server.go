@@ -377,11 +377,8 @@ type ServerStats struct {
 
 // Stats returns the counts at this moment.
 func (s *Server) Stats() ServerStats {
-	s.mu.Lock()
-	streams := len(s.streams)
-	s.mu.Unlock()
 	stats := ServerStats{
-		Streams:              streams,
+		Streams:              s.count(),
 		Handshaking:          int(s.handshaking.Load()),
 		FirstMessageTimeouts: s.timeouts[limitFirstMessage].Load(),
 		HeaderTimeouts:       s.timeouts[limitHeader].Load(),

@@ -34,7 +34,7 @@ func (m *Machine) fill(now time.Time, out *Decisions) {
 		for m.queue.len > 0 {
 			b := m.queue.head
 			m.queue.remove(b)
-			m.end(b, Decision{Kind: HandedBack, Fault: cause, Maybe: b.sent}, out)
+			m.handBack(b, cause, out)
 		}
 	}
 	if m.closing && m.queue.len == 0 {

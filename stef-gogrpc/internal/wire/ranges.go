@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"sort"
 )
 
 // IDRange is a range of record ids, including From and To.
@@ -24,7 +25,8 @@ func (r IDRange) Len() uint64 {
 // nor touch, so each set has exactly one representation.
 type Ranges []IDRange
 
-// touches reports whether there is no gap between a and b. b must not begin before a.
+// touches reports whether b begins at most one id behind the end of a. If b does not begin before a,
+// this means that there is no gap between a and b.
 func touches(a, b IDRange) bool { return a.To == math.MaxUint64 || b.From <= a.To+1 }
 
 // Normalize turns any list of ranges into a set, in place.
@@ -50,12 +52,7 @@ func (s *Ranges) Add(r IDRange) {
 	// The ranges before set[at] end too early to touch r. The ranges from set[end] on
 	// begin too late.
 	set := *s
-	at, _ := slices.BinarySearchFunc(set, r.From, func(x IDRange, from uint64) int {
-		if x.To != math.MaxUint64 && x.To+1 < from {
-			return -1
-		}
-		return 1
-	})
+	at := sort.Search(len(set), func(i int) bool { return touches(set[i], r) })
 	end := at
 	for end < len(set) && touches(r, set[end]) {
 		r.From = min(r.From, set[end].From)
@@ -67,13 +64,7 @@ func (s *Ranges) Add(r IDRange) {
 
 // Above returns the index of the first range that has an id greater than id.
 func (s Ranges) Above(id uint64) int {
-	at, _ := slices.BinarySearchFunc(s, id, func(x IDRange, id uint64) int {
-		if x.To <= id {
-			return -1
-		}
-		return 1
-	})
-	return at
+	return sort.Search(len(s), func(i int) bool { return s[i].To > id })
 }
 
 // Without returns the ids of s that are not in other.
