@@ -6,7 +6,9 @@ package netfault
 import (
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -72,10 +74,7 @@ func (f *Faults) each(do func(*pair)) int {
 	f.mu.Lock()
 	close(f.changed)
 	f.changed = make(chan struct{})
-	pairs := make([]*pair, 0, len(f.open))
-	for p := range f.open {
-		pairs = append(pairs, p)
-	}
+	pairs := slices.Collect(maps.Keys(f.open))
 	f.mu.Unlock()
 	for _, p := range pairs {
 		do(p)

@@ -6,6 +6,7 @@ package otlpfile
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -135,9 +136,7 @@ func scanKeys(s Signal, text []byte) *keyScan {
 			}
 		}
 	}
-	for name, below := range keysOf[s].fields {
-		root.fields[name] = below
-	}
+	maps.Copy(root.fields, keysOf[s].fields)
 	k.object(root)
 	return k
 }
