@@ -5,6 +5,7 @@ package dynamic
 
 import (
 	"encoding/binary"
+	"slices"
 )
 
 // maxChangedPairs is the maximum number of pairs of a multimap whose changed values can
@@ -249,13 +250,5 @@ func (e *encoder) multimapFull(c *column, held, v *Multimap) error {
 }
 
 func equalKeys(a, b *Multimap) bool {
-	if len(a.Pairs) != len(b.Pairs) {
-		return false
-	}
-	for i := range a.Pairs {
-		if !Equal(a.Pairs[i].Key, b.Pairs[i].Key) {
-			return false
-		}
-	}
-	return true
+	return slices.EqualFunc(a.Pairs, b.Pairs, func(x, y Pair) bool { return Equal(x.Key, y.Key) })
 }

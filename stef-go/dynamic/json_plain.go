@@ -4,6 +4,7 @@
 package dynamic
 
 import (
+	"bytes"
 	"math"
 	"strconv"
 	"strings"
@@ -106,15 +107,7 @@ func plainEmpty(t *schema.Type, v any) bool {
 func hexadecimal(field string, b []byte) bool {
 	trace := len(b) == 32 && strings.HasSuffix(field, "TraceID")
 	span := len(b) == 16 && strings.HasSuffix(field, "SpanID")
-	if !trace && !span {
-		return false
-	}
-	for _, c := range b {
-		if !('0' <= c && c <= '9' || 'a' <= c && c <= 'f') {
-			return false
-		}
-	}
-	return true
+	return (trace || span) && len(bytes.Trim(b, "0123456789abcdef")) == 0
 }
 
 func (j plainJSON) value(dst []byte, t *schema.Type, v any) []byte {

@@ -5,6 +5,7 @@ package plain
 
 import (
 	"math"
+	"slices"
 
 	"github.com/otelstef/stef/stef-go/dynamic"
 	"github.com/otelstef/stef/stef-go/schema"
@@ -19,12 +20,7 @@ type view struct {
 
 // indexOf returns the position of a field or choice of s, or -1 if s does not have it.
 func indexOf(s *schema.Struct, name string) int {
-	for i, f := range s.Fields {
-		if f.Name == name {
-			return i
-		}
-	}
-	return -1
+	return slices.IndexFunc(s.Fields, func(f *schema.Field) bool { return f.Name == name })
 }
 
 func (v view) value(name string) any { return v.val.Fields[indexOf(v.typ, name)] }
