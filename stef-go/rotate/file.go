@@ -53,10 +53,7 @@ func (osDisk) syncDir(dir string) { syncDir(dir) }
 
 type osFile struct{ *os.File }
 
-func (f osFile) lock() bool {
-	locked, known := lock(f.File)
-	return locked || !known
-}
+func (f osFile) lock() bool { return Lock(f.File) }
 
 func (f osFile) removed() bool { return removed(f.File) }
 

@@ -4,6 +4,7 @@
 package rotate
 
 import (
+	"cmp"
 	"fmt"
 	"io/fs"
 	"strings"
@@ -79,7 +80,7 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Dir == "" {
 		return o, fmt.Errorf("rotate: Options.Dir is empty")
 	}
-	setDefault(&o.Prefix, defaultPrefix)
+	o.Prefix = cmp.Or(o.Prefix, defaultPrefix)
 	for _, part := range []struct{ name, value, not, letters string }{
 		{"Prefix", o.Prefix, "", "letters, digits, '.', '_' and '-'"},
 		{"Signal", o.Signal, "-", "letters, digits, '.' and '_'"}, // '-' separates the signal from the rest of the name
@@ -96,21 +97,14 @@ func (o Options) withDefaults() (Options, error) {
 		return o, fmt.Errorf("rotate: Options.MaxFiles (%d), MaxTotalBytes (%d), FlushInterval (%v) and SyncEvery (%v) must not be negative",
 			o.MaxFiles, o.MaxTotalBytes, o.FlushInterval, o.SyncEvery)
 	}
-	setDefault(&o.MaxBytes, defaultMaxBytes)
-	setDefault(&o.MaxAge, defaultMaxAge)
-	setDefault(&o.SyncEvery, defaultSyncEvery)
-	setDefault(&o.Perm, defaultPerm)
+	o.MaxBytes = cmp.Or(o.MaxBytes, defaultMaxBytes)
+	o.MaxAge = cmp.Or(o.MaxAge, defaultMaxAge)
+	o.SyncEvery = cmp.Or(o.SyncEvery, defaultSyncEvery)
+	o.Perm = cmp.Or(o.Perm, defaultPerm)
 	if o.OnError == nil {
 		o.OnError = func(error) {}
 	}
 	return o, nil
-}
-
-func setDefault[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
 }
 
 func notInName(r rune) bool {
