@@ -29,9 +29,8 @@ func Mutate(tb testing.TB, r *Root, seed uint64) {
 			end.setting.wire = rnd.wire(r.Schema)
 		}
 		var err error
-		if end.w, err = r.NewWriter(&end.out, end.setting.generated()...); err != nil {
-			check(tb, seed, end.setting, err)
-		}
+		end.w, err = r.NewWriter(&end.out, end.setting.generated()...)
+		check(tb, seed, end.setting, err)
 		check(tb, seed, end.setting, r.complete(end.w.Record()))
 		end.m = NewMutator(rnd.Uint64(), r, end.w.Record(), pool)
 	}
@@ -41,9 +40,7 @@ func Mutate(tb testing.TB, r *Root, seed uint64) {
 	}
 	for i := range ends {
 		end := &ends[i]
-		if err := end.w.Close(); err != nil {
-			check(tb, seed, end.setting, err)
-		}
+		check(tb, seed, end.setting, end.w.Close())
 		check(tb, seed, end.setting, readBoth(r, end.setting, end.out.Bytes(), end.want))
 		check(tb, seed, end.setting, end.resume(r, rnd, pool))
 	}
