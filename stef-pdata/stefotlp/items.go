@@ -8,25 +8,25 @@ import (
 	"github.com/otelstef/stef/stef-pdata/internal/mapping"
 )
 
-// containersOf is the part of span and log records that holds the resource and the scope.
+// containersOf is the part of a record that holds the resource and the scope.
 type containersOf interface {
 	SetResource(*otelstef.Resource)
 	SetScope(*otelstef.Scope)
 }
 
-// items calls item for each span or log record of the message, after setting the resource and the
-// scope of rec.
-func (e *encoder) items(rec containersOf, item func(i int, x extent) error) error {
+// items calls item for each span, log record or metric of the message, after setting the resource and
+// the scope of rec. count counts the items of a ScopeX for errors; the items of metrics are points.
+func (e *encoder) items(rec containersOf, count func(scope extent) int, item func(i int, x extent) error) error {
 	return e.each(extent{0, len(e.b)}, tagResources, func(i int, x extent) error {
 		e.at = mapping.Place{Offset: x.from, Resource: i, Scope: -1, Metric: -1, Item: -1}
-		resource := e.enterResource(x, e.itemsIn)
+		resource := e.enterResource(x, count)
 		if resource == nil {
 			return nil
 		}
 		rec.SetResource(resource)
 		return e.each(x, e.tagScopes, func(i int, x extent) error {
 			e.at = mapping.Place{Offset: x.from, Resource: e.at.Resource, Scope: i, Metric: -1, Item: -1}
-			scope := e.enterScope(x, e.itemsIn)
+			scope := e.enterScope(x, count)
 			if scope == nil {
 				return nil
 			}

@@ -47,7 +47,7 @@ func (e *LogsEncoder) EncodeOTLP(b []byte) error {
 		return err
 	}
 	before := e.w.Stats().Records
-	err := e.items(e.rec, e.item)
+	err := e.items(e.rec, e.itemsIn, e.item)
 	e.releaseBody()
 	return e.finish(&logsSignal, e.w.Stats().Records-before, err)
 }

@@ -54,29 +54,9 @@ func (e *MetricsEncoder) EncodeOTLP(b []byte) error {
 		e.variants.empty()
 	}
 	before := e.w.Stats().Records
-	err := e.each(extent{0, len(b)}, tagResources, e.resourceMetrics)
+	err := e.items(e.rec, e.pointsIn, e.metric)
 	e.positive, e.negative, e.counts, e.floats = reusable(e.positive), reusable(e.negative), reusable(e.counts), reusable(e.floats)
 	return e.finish(&metricsSignal, e.w.Stats().Records-before, err)
-}
-
-func (e *MetricsEncoder) resourceMetrics(i int, x extent) error {
-	e.at = mapping.Place{Offset: x.from, Resource: i, Scope: -1, Metric: -1, Item: -1}
-	resource := e.enterResource(x, e.pointsIn)
-	if resource == nil {
-		return nil
-	}
-	e.rec.SetResource(resource)
-	return e.each(x, e.tagScopes, e.scopeMetrics)
-}
-
-func (e *MetricsEncoder) scopeMetrics(i int, x extent) error {
-	e.at = mapping.Place{Offset: x.from, Resource: e.at.Resource, Scope: i, Metric: -1, Item: -1}
-	scope := e.enterScope(x, e.pointsIn)
-	if scope == nil {
-		return nil
-	}
-	e.rec.SetScope(scope)
-	return e.each(x, tagItems, e.metric)
 }
 
 // pointsIn returns how many points the ScopeMetrics in x has.

@@ -47,7 +47,7 @@ func (e *TracesEncoder) EncodeOTLP(b []byte) error {
 		return err
 	}
 	before := e.w.Stats().Records
-	err := e.items(e.rec, e.item)
+	err := e.items(e.rec, e.itemsIn, e.item)
 	e.links, e.status = reusable(e.links), reusable(e.status)
 	return e.finish(&tracesSignal, e.w.Stats().Records-before, err)
 }
