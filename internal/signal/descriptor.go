@@ -101,6 +101,7 @@ type Reader interface {
 	BufferedRecords() uint64
 	StateBytes() int
 	Stats() stef.ReaderStats
+	UserData() map[string]string
 	Close()
 }
 

@@ -90,8 +90,5 @@ func userData[T any](sig *signal.Descriptor[T], headers io.Reader, limits stef.L
 		return nil, err
 	}
 	defer dec.Reader.Close()
-	if r, ok := dec.Reader.(interface{ UserData() map[string]string }); ok {
-		return r.UserData(), nil
-	}
-	return nil, nil
+	return dec.Reader.UserData(), nil
 }
