@@ -99,7 +99,7 @@ func createDefaultConfig() component.Config {
 		MaxBatchMiB:     8,
 		RetryConfig:     retry,
 		ShutdownTimeout: 5 * time.Second,
-		onceLog:         &onceLog{loggedAt: map[string]time.Time{}},
+		onceLog:         &onceLog{loggedAt: map[string]time.Time{}, pipelines: map[string]bool{}, reported: map[string]bool{}},
 		Limits: LimitsConfig{
 			MaxFrameMiB:       32,
 			MaxRecordAllocMiB: 16,

@@ -274,8 +274,8 @@ func (f *follower[T]) frame(t *openFile[T]) (bool, error) {
 // records. Such a decoder cannot continue, so ended begins to read the file again: when the file
 // has more data, only the records that were not delivered before are delivered.
 func (f *follower[T]) ended(t *openFile[T]) (bool, error) {
-	if s, ok := t.dec.Reader.(interface{ Err() error }); ok && s.Err() != nil {
-		return false, judge(s.Err())
+	if err := t.dec.Reader.Err(); err != nil {
+		return false, judge(err)
 	}
 	if t.inMessage {
 		return f.endMessage(t)

@@ -55,9 +55,6 @@ func (f *follower[T]) finish(c candidate, t *openFile[T], damage error) {
 	outcome, rest := complete, t.size-t.whole()
 	if !beginsAsSTEF(t.File) { // a file of another format must not be deleted
 		damage = otherFormat(t.File)
-		if damage == nil {
-			damage = errNotSTEF
-		}
 	}
 	switch {
 	case damage != nil:

@@ -243,12 +243,7 @@ func (f *follower[T]) list() []candidate {
 			}
 		}
 	}
-	list := make([]candidate, 0, len(found))
-	for _, c := range found {
-		list = append(list, c)
-	}
-	slices.SortFunc(list, func(a, b candidate) int { return strings.Compare(a.key, b.key) })
-	return list
+	return slices.SortedFunc(maps.Values(found), func(a, b candidate) int { return strings.Compare(a.key, b.key) })
 }
 
 // hidden reports whether the name of a file begins with a period, and the name in the pattern
@@ -473,9 +468,7 @@ func (f *follower[T]) sniff(file *os.File, c candidate) (string, error) {
 	name, err := signalByHeaders(file, c.info.Size(), f.config.limits())
 	damage := errors.Is(err, errDamaged)
 	if damage && !beginsAsSTEF(file) {
-		if err = otherFormat(file); err == nil {
-			err = errNotSTEF
-		}
+		err = otherFormat(file)
 	} else if (damage || errors.Is(err, errUnknownSignal)) && f.config.AssumeSignal != "" {
 		return f.config.AssumeSignal, nil
 	}

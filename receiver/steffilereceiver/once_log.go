@@ -61,9 +61,6 @@ func (t *onceLog) addPipeline(sig string) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.pipelines == nil {
-		t.pipelines, t.reported = map[string]bool{}, map[string]bool{}
-	}
 	t.pipelines[sig] = true
 }
 
@@ -189,8 +186,8 @@ var otherFormats = []struct{ head, what string }{
 // errNotSTEF means that a file has another format.
 var errNotSTEF = errors.New("the file is not STEF")
 
-// otherFormat returns an error that wraps errNotSTEF if a file has a known format other than
-// STEF.
+// otherFormat returns the error of a file that is not STEF. The error wraps errNotSTEF, and names the
+// format of the file if it is known.
 func otherFormat(file io.ReaderAt) error {
 	var head [8]byte
 	n, _ := file.ReadAt(head[:], 0)
@@ -202,5 +199,5 @@ func otherFormat(file io.ReaderAt) error {
 			return fmt.Errorf("%w but %s", errNotSTEF, format.what)
 		}
 	}
-	return nil
+	return errNotSTEF
 }
