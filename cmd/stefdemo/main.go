@@ -40,7 +40,7 @@ func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 func run(args []string, stdout, stderr io.Writer) int {
 	flags := flag.NewFlagSet("stefdemo", flag.ContinueOnError)
 	flags.SetOutput(stderr)
-	rounds := flags.Int("rounds", 1, "how many times the second half of the recordings is sent; later rounds have new ids and times")
+	rounds := flags.Int("rounds", 1, "without -serve and -files: how many times the second half of the recordings is sent; later rounds have new ids and times")
 	serve := flags.Bool("serve", false, "leave agent and backend running for your own OTLP client")
 	otlp := flags.String("otlp", "localhost:4317", "with -serve: where the agent receives OTLP/gRPC")
 	stef := flags.String("stef", "localhost:4320", "with -serve: where the backend receives STEF")
@@ -52,7 +52,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 		}
 		return 2
 	}
-	if flags.NArg() > 0 || *rounds < 1 {
+	if flags.NArg() > 0 || *rounds < 1 || unused(flags, *serve, *toFiles) {
 		flags.Usage()
 		return 2
 	}
@@ -72,6 +72,21 @@ func run(args []string, stdout, stderr io.Writer) int {
 		return 1
 	}
 	return 0
+}
+
+// unused reports whether a flag is set that has no effect beside the others.
+func unused(flags *flag.FlagSet, serve, files bool) (found bool) {
+	flags.Visit(func(f *flag.Flag) {
+		switch f.Name {
+		case "otlp", "stef":
+			found = found || !serve
+		case "dir":
+			found = found || !files
+		case "rounds":
+			found = found || serve || files
+		}
+	})
+	return found || serve && files
 }
 
 func compare(ctx context.Context, out io.Writer, rounds int) error {

@@ -76,7 +76,7 @@ func TestFiles(t *testing.T) {
 }
 
 func TestRunRefusesBadFlags(t *testing.T) {
-	for _, args := range [][]string{{"-rounds", "0"}, {"-what"}, {"file"}} {
+	for _, args := range [][]string{{"-rounds", "0"}, {"-what"}, {"file"}, {"-dir", "x"}, {"-serve", "-files"}, {"-otlp", "localhost:1"}, {"-files", "-rounds", "2"}} {
 		var out, errs bytes.Buffer
 		require.Equal(t, 2, run(args, &out, &errs), "%v", args)
 		require.Contains(t, errs.String(), "-rounds")
