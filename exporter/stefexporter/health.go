@@ -102,6 +102,7 @@ func (h *health) recovered(why, endpoint string) {
 // good reports StatusOK if the status was different. The caller must hold the lock.
 func (h *health) good(why, endpoint string) {
 	h.silent = false
+	h.warnings.answers(endpoint)
 	if !h.change(componentstatus.StatusOK) {
 		return
 	}

@@ -17,11 +17,11 @@ type warnings struct {
 
 type warning struct {
 	by    any       // who logged it
-	ended time.Time // zero while the problem of by lasts
+	ended time.Time // zero while the problem of by lasts and no signal has an answer
 }
 
 // first reports whether to log that the endpoint does not answer. It returns false if another signal
-// has logged it, and its problem lasts or has ended less than logPeriod ago.
+// has logged it, and the problem lasts or has ended less than logPeriod ago.
 func (w *warnings) first(endpoint string, by any) bool {
 	if w == nil {
 		return true
@@ -41,6 +41,21 @@ func (w *warnings) first(endpoint string, by any) bool {
 	}
 	w.about[endpoint] = warning{by: by}
 	return true
+}
+
+// answers notes that the endpoint answers one of the signals. This ends the warning about it, also if
+// another signal logged it: a signal without batches does not notice that its problem is over, and its
+// warning would suppress those about all later problems.
+func (w *warnings) answers(endpoint string) {
+	if w == nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if one, ok := w.about[endpoint]; ok && one.ended.IsZero() {
+		one.ended = time.Now()
+		w.about[endpoint] = one
+	}
 }
 
 // end notes that the problem of by is over.

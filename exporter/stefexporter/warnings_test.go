@@ -4,6 +4,7 @@
 package stefexporter
 
 import (
+	"errors"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"go.uber.org/zap/zapcore"
 	"go.uber.org/zap/zaptest/observer"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 
 	"github.com/otelstef/stef/exporter/stefexporter/internal/metadata"
 	"github.com/otelstef/stef/internal/freeport"
@@ -111,6 +113,42 @@ func TestRestartIsOneLine(t *testing.T) {
 	}
 	f("", []string{"No (traces|metrics|logs) can be sent to ", "A STEF stream is open: (traces|metrics|logs) to "})
 	f(RoutingTraceID, []string{"No backend answers", `Backend .* does not answer\.`, "Backend .* answers again"})
+}
+
+// TestWarningOfNextOutage: traces log that the peer does not answer, and then there are no more traces.
+// The next time when the peer does not answer, logs say so.
+func TestWarningOfNextOutage(t *testing.T) {
+	core, logs := observer.New(zap.WarnLevel)
+	w := &warnings{}
+	of := func(signal string) *health {
+		h := newHealth(otlpConfig("gw:4320"), signal, componenttest.NewNopHost(), zap.New(core))
+		h.warnings = w
+		return h
+	}
+	traces, records := of("traces"), of("logs")
+	outage := func() (lines []string) {
+		refused := errors.New(otlpFailed + "dial tcp 127.0.0.1:4320: connect: connection refused")
+		for range failuresUntilBad {
+			records.requestFailed(refused, codes.Unavailable)
+		}
+		for _, e := range logs.TakeAll() {
+			lines = append(lines, e.Message)
+		}
+		return lines
+	}
+	for range failuresUntilBad {
+		traces.requestFailed(errors.New(otlpFailed+"dial tcp 127.0.0.1:4320: connect: connection refused"), codes.Unavailable)
+	}
+	require.Equal(t, []string{"No traces can be sent to gw:4320 at present."}, outage())
+	records.accepted()
+	records.acceptedAt = time.Now().Add(-firstWord)
+	require.Empty(t, outage(), "a moment ago")
+	records.accepted()
+	records.acceptedAt = time.Now().Add(-firstWord)
+	ended := w.about["gw:4320"].ended
+	require.NotZero(t, ended)
+	w.about["gw:4320"] = warning{by: traces, ended: ended.Add(-logPeriod)}
+	require.Equal(t, []string{"No logs can be sent to gw:4320 at present."}, outage())
 }
 
 func TestWarnings(t *testing.T) {
