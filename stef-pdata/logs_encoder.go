@@ -147,7 +147,7 @@ func (e *LogsEncoder) study(resource, scope uint32) {
 	if !e.write.Templates {
 		return
 	}
-	t := e.write.Split.Trial(resource, scope, len(e.studied))
+	t := e.write.Split.Policy(resource, scope, len(e.studied))
 	for _, lr := range e.studied {
 		e.write.Split.Add(lr, t)
 	}

@@ -23,7 +23,7 @@ func TestDecodeDoesNotWait(t *testing.T) {
 	for _, options := range [][]stef.WriterOption{nil, {stef.WithCompression(stef.Zstd)}} {
 		mds, tds, lds := recordedMetrics(t)[5:8], recordedTraces(t)[5:8], recordedLogs(t)[5:8]
 
-		var metrics link
+		var metrics fieldRef
 		m, err := otelstef.NewMetricsWriter(&metrics, options...)
 		require.NoError(t, err)
 		var toMetrics *stefpdata.MetricsDecoder
@@ -40,7 +40,7 @@ func TestDecodeDoesNotWait(t *testing.T) {
 			requireSame(t, stefpdata.Sorted, []pmetric.Metrics{md}, []pmetric.Metrics{got})
 		}
 
-		var traces link
+		var traces fieldRef
 		s, err := otelstef.NewSpansWriter(&traces, options...)
 		require.NoError(t, err)
 		var toTraces *stefpdata.TracesDecoder
@@ -57,7 +57,7 @@ func TestDecodeDoesNotWait(t *testing.T) {
 			requireSameTraces(t, stefpdata.Sorted, []ptrace.Traces{td}, []ptrace.Traces{got})
 		}
 
-		var logs link
+		var logs fieldRef
 		l, err := otelstef.NewLogsWriter(&logs, options...)
 		require.NoError(t, err)
 		var toLogs *stefpdata.LogsDecoder
@@ -74,7 +74,7 @@ func TestDecodeDoesNotWait(t *testing.T) {
 			requireSameLogs(t, stefpdata.Sorted, []plog.Logs{ld}, []plog.Logs{got})
 		}
 
-		for _, l := range []*link{&metrics, &traces, &logs} {
+		for _, l := range []*fieldRef{&metrics, &traces, &logs} {
 			require.Zero(t, l.waited)
 		}
 	}
@@ -82,14 +82,14 @@ func TestDecodeDoesNotWait(t *testing.T) {
 
 // link is a connection that never blocks. If no data is available, a read returns an
 // error instead of waiting.
-type link struct {
+type fieldRef struct {
 	bytes.Buffer
 	waited int
 }
 
 var errWaits = errors.New("nothing has arrived")
 
-func (l *link) Read(b []byte) (int, error) {
+func (l *fieldRef) Read(b []byte) (int, error) {
 	if l.Len() == 0 {
 		l.waited++
 		return 0, errWaits

@@ -143,33 +143,33 @@ func (e *TracesEncoder) writeSorted() error {
 	e.scopes.RankByValue()
 	s.sort(&e.resources.Ranking, &e.scopes.Ranking)
 	for _, h := range s.order {
-		home := &s.homes[h]
-		e.rec.SetResource(e.resources.Value(home.resource))
-		e.rec.SetScope(e.scopes.Value(home.scope))
-		if err := e.writeHome(home); err != nil {
+		group := &s.groups[h]
+		e.rec.SetResource(e.resources.Value(group.resource))
+		e.rec.SetScope(e.scopes.Value(group.scope))
+		if err := e.writeGroup(group); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// writeHome writes the spans of a scope of a resource, chunk by chunk.
-func (e *TracesEncoder) writeHome(home *spanHome) error {
+// writeGroup writes the spans of a scope of a resource, chunk by chunk.
+func (e *TracesEncoder) writeGroup(group *spanGroup) error {
 	chunk := &e.sorter.chunk
-	for l, list := range home.lists {
+	for l, list := range group.lists {
 		for i := range list.Len() {
 			chunk.add(&e.write.Keys, list.At(i), l, i)
 			if len(chunk.items) == order.ChunkSpans {
-				if err := e.writeChunk(home); err != nil {
+				if err := e.writeChunk(group); err != nil {
 					return err
 				}
 			}
 		}
 	}
-	return e.writeChunk(home)
+	return e.writeChunk(group)
 }
 
-func (e *TracesEncoder) writeChunk(home *spanHome) error {
+func (e *TracesEncoder) writeChunk(group *spanGroup) error {
 	chunk := &e.sorter.chunk
 	defer chunk.reset()
 	dst := e.rec.Span()
@@ -183,7 +183,7 @@ func (e *TracesEncoder) writeChunk(home *spanHome) error {
 			err = e.write.Span(dst, item.Span)
 		}
 		if err != nil {
-			e.at = home.lists[item.list].at
+			e.at = group.lists[item.list].at
 		}
 		if err := e.writeItem(int(item.index), err); err != nil {
 			return err

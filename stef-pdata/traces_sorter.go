@@ -25,19 +25,19 @@ import (
 // Spans are sorted in chunks because the data of a large batch is scattered in
 // memory. A chunk is read in its memory order and written while it is in the cache.
 type spanSorter struct {
-	homes []spanHome
-	homed map[[2]uint32]uint32 // key: resource and scope
-	order []uint32             // homes in the order of writing
-	chunk spanChunk
+	groups     []spanGroup
+	groupIndex map[[2]uint32]uint32 // key: resource and scope
+	order      []uint32             // groups in the order of writing
+	chunk      spanChunk
 }
 
 // spanSorters pools the sorters, because a sorter takes several times as much memory as
 // all other parts of an encoder. An encoder needs a sorter only while it sorts. The content of a
 // pooled sorter does not affect the order.
-var spanSorters = sync.Pool{New: func() any { return &spanSorter{homed: map[[2]uint32]uint32{}} }}
+var spanSorters = sync.Pool{New: func() any { return &spanSorter{groupIndex: map[[2]uint32]uint32{}} }}
 
-// spanHome has the spans of a resource and scope, from one or more ScopeSpans of the batch.
-type spanHome struct {
+// spanGroup has the spans of a resource and scope, from one or more ScopeSpans of the batch.
+type spanGroup struct {
 	resource, scope uint32
 	lists           []spanList
 }
@@ -50,36 +50,36 @@ type spanList struct {
 
 func (s *spanSorter) add(resource, scope uint32, list spanList) {
 	key := [2]uint32{resource, scope}
-	h, ok := s.homed[key]
+	h, ok := s.groupIndex[key]
 	if !ok {
-		h = uint32(len(s.homes))
-		s.homed[key] = h
-		s.homes = slices.Grow(s.homes, 1)[:h+1]
-		home := &s.homes[h]
-		home.resource, home.scope = resource, scope
+		h = uint32(len(s.groups))
+		s.groupIndex[key] = h
+		s.groups = slices.Grow(s.groups, 1)[:h+1]
+		group := &s.groups[h]
+		group.resource, group.scope = resource, scope
 	}
-	home := &s.homes[h]
-	home.lists = append(home.lists, list)
+	group := &s.groups[h]
+	group.lists = append(group.lists, list)
 }
 
 func (s *spanSorter) reset() {
-	for i := range s.homes {
-		clear(s.homes[i].lists)
-		s.homes[i].lists = s.homes[i].lists[:0]
+	for i := range s.groups {
+		clear(s.groups[i].lists)
+		s.groups[i].lists = s.groups[i].lists[:0]
 	}
-	s.homes = s.homes[:0]
-	clear(s.homed)
+	s.groups = s.groups[:0]
+	clear(s.groupIndex)
 	s.chunk.forget()
 }
 
-// sort puts the homes in order.
+// sort puts the groups in order.
 func (s *spanSorter) sort(resources, scopes *order.Ranking) {
 	s.order = s.order[:0]
-	for i := range s.homes {
+	for i := range s.groups {
 		s.order = append(s.order, uint32(i))
 	}
 	slices.SortFunc(s.order, func(a, b uint32) int {
-		x, y := &s.homes[a], &s.homes[b]
+		x, y := &s.groups[a], &s.groups[b]
 		return cmp.Or(
 			cmp.Compare(resources.Ranks[x.resource], resources.Ranks[y.resource]),
 			cmp.Compare(scopes.Ranks[x.scope], scopes.Ranks[y.scope]),
@@ -108,7 +108,7 @@ type spanChunk struct {
 type spanItem struct {
 	ptrace.Span
 	start       uint64
-	list, index uint32 // place of the span in its home
+	list, index uint32 // place of the span in its group
 	trace, name uint32
 	attributes  intern.SortedPairs
 }

@@ -34,7 +34,7 @@ type Logs struct {
 func (w *Logs) Init(dicts otelstef.LogsDicts, templates bool, f features.Set) {
 	w.KeyDict, w.TextDict = dicts.AttributeKey, dicts.AnyValueString
 	w.Templates, w.refers = templates && f.Templates, f.ValueReferences
-	w.Split.Links, w.Split.Formats, w.references.formats = f.References, f.Formats, f.Formats
+	w.Split.References, w.Split.Formats, w.references.formats = f.References, f.Formats, f.Formats
 }
 
 // Reset drops what was learned from a stream.

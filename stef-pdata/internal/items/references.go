@@ -21,15 +21,15 @@ import (
 // attributes. A reference is the same text in each record, so it takes few bytes.
 //
 // Usually, all values of a key repeat the same field, or no value repeats a field. This is the
-// habit of the key. To find the habit, only a few values are compared with all fields. The other
-// values are compared only with the field of the habit. While no key has a habit, most log
+// prediction of the key. To find the prediction, only a few values are compared with all fields. The other
+// values are compared only with the field of the prediction. While no key has a prediction, most log
 // records are not examined at all.
 //
 // spec: #compact-references
 type references struct {
 	formats bool // the stream can have references with a format
 	records int  // number of log records
-	known   int  // number of keys whose values repeat a field: their habit has a reference
+	known   int  // number of keys whose values repeat a field: their prediction has a reference
 	// wrote says that the log record has references. clash says that another text of the
 	// record looks like a reference.
 	wrote, clash bool
@@ -40,8 +40,8 @@ type references struct {
 	time       []byte
 	pairs      []bodyPair // pairs of the structured body
 	count      int        // number of pairs of the body, including pairs without a text
-	attributes habitTable
-	bodies     habitTable
+	attributes predictionTable
+	bodies     predictionTable
 }
 
 type idText struct {
@@ -52,28 +52,28 @@ type idText struct {
 
 type bodyPair struct{ key, text string }
 
-// habit says which field the values of a key repeat.
-type habit struct {
+// keyPrediction says which field the values of a key repeat.
+type keyPrediction struct {
 	key          string
 	ref          string // "" if the values repeat no known field
 	seen, next   int    // number of values, and the number of the value at which to search again
 	hits, misses int
 }
 
-// habitTable holds the habits of keys, either of attributes or of bodies.
-type habitTable struct {
-	recent [64]*habit // by the position of the pair
-	keys   map[string]*habit
-	refers []*habit // habits with a reference
+// predictionTable holds the predictions of keys, either of attributes or of bodies.
+type predictionTable struct {
+	recent [64]*keyPrediction // by the position of the pair
+	keys   map[string]*keyPrediction
+	withReference []*keyPrediction // predictions with a reference
 }
 
 const (
-	// maxHabits is the maximum number of keys with habits. maxHabitKey is the maximum length of
+	// maxPredictions is the maximum number of keys with predictions. maxPredictedKey is the maximum length of
 	// such a key, and of a key in a reference, in bytes. Both bound the memory of a stream. A
 	// record can have a reference in each attribute, so with long keys a record could become larger
 	// than a frame.
-	maxHabits   = 1 << 10
-	maxHabitKey = 1 << 8
+	maxPredictions   = 1 << 10
+	maxPredictedKey = 1 << 8
 	// maxReplaced is the maximum number of bytes that references in attributes and structured
 	// bodies replace in a log record. This is half of what a reader accepts. References in
 	// parameters can replace the other half.
@@ -81,47 +81,47 @@ const (
 	// minReferred is the minimum length of a text that is replaced. Shorter texts rarely
 	// differ from record to record.
 	minReferred = 8
-	// While no habit with a reference is known (see habit), only the first searchFirst log records
+	// While no prediction with a reference is known, only the first searchFirst log records
 	// are examined, and then one of searchEvery log records.
 	searchFirst = 64
 	searchEvery = 32
 	// If more than mostCompared keys have a reference, hasReference does not compare a key with
 	// them.
 	mostCompared = 4
-	// A habit (see habit) ends when its misses exceed its matches by more than someMisses.
+	// A prediction ends when its misses exceed its matches by more than someMisses.
 	someMisses = 4
 )
 
-func (t *habitTable) reset() { *t = habitTable{} }
+func (t *predictionTable) reset() { *t = predictionTable{} }
 
-// of returns the habit of a key, and adds the habit if the key is new. It returns nil for a long
-// key, and for a new key if there are already maxHabits keys.
-func (t *habitTable) of(i int, key string) *habit {
+// of returns the prediction of a key, and adds the prediction if the key is new. It returns nil for a long
+// key, and for a new key if there are already maxPredictions keys.
+func (t *predictionTable) of(i int, key string) *keyPrediction {
 	slot := &t.recent[i%len(t.recent)]
 	if h := *slot; h != nil && h.key == key {
 		return h
 	}
 	h := t.keys[key]
 	if h == nil {
-		if len(t.keys) >= maxHabits || len(key) > maxHabitKey {
+		if len(t.keys) >= maxPredictions || len(key) > maxPredictedKey {
 			return nil
 		}
 		if t.keys == nil {
-			t.keys = map[string]*habit{}
+			t.keys = map[string]*keyPrediction{}
 		}
-		h = &habit{key: strings.Clone(key), next: 1}
+		h = &keyPrediction{key: strings.Clone(key), next: 1}
 		t.keys[h.key] = h
 	}
 	*slot = h
 	return h
 }
 
-// hasReference reports whether key may have a habit with a reference.
-func (t *habitTable) hasReference(key string) bool {
-	if len(t.refers) > mostCompared {
-		return true // too many to compare: the caller looks up the habit
+// hasReference reports whether key may have a prediction with a reference.
+func (t *predictionTable) hasReference(key string) bool {
+	if len(t.withReference) > mostCompared {
+		return true // too many to compare: the caller looks up the prediction
 	}
-	for _, h := range t.refers {
+	for _, h := range t.withReference {
 		if h.key == key {
 			return true
 		}
@@ -129,15 +129,15 @@ func (t *habitTable) hasReference(key string) bool {
 	return false
 }
 
-// refer makes a reference the habit of a key.
-func (t *habitTable) refer(h *habit, ref string) {
+// setReference makes a reference the prediction of a key.
+func (t *predictionTable) setReference(h *keyPrediction, ref string) {
 	h.ref = ref
-	t.refers = append(t.refers, h)
+	t.withReference = append(t.withReference, h)
 }
 
-func (t *habitTable) stop(h *habit) {
+func (t *predictionTable) removeReference(h *keyPrediction) {
 	h.ref, h.hits, h.misses, h.next = "", 0, 0, 2*h.seen
-	t.refers = slices.DeleteFunc(t.refers, func(x *habit) bool { return x == h })
+	t.withReference = slices.DeleteFunc(t.withReference, func(x *keyPrediction) bool { return x == h })
 }
 
 func (r *references) reset() {
@@ -188,7 +188,7 @@ func (r *references) Attribute(i int, key, text string) string {
 	return r.refer(&r.attributes, i, key, text, true)
 }
 
-func (r *references) refer(t *habitTable, i int, key, text string, toBody bool) string {
+func (r *references) refer(t *predictionTable, i int, key, text string, toBody bool) string {
 	if len(text) < minReferred {
 		if text != "" && text[0] == 0 {
 			r.clash = true
@@ -215,7 +215,7 @@ func (r *references) refer(t *habitTable, i int, key, text string, toBody bool) 
 		h.hits++
 	case h.ref != "":
 		if h.misses++; h.misses > someMisses+h.hits {
-			t.stop(h)
+			t.removeReference(h)
 			r.known--
 		}
 		return text
@@ -227,7 +227,7 @@ func (r *references) refer(t *habitTable, i int, key, text string, toBody bool) 
 		if ref == "" {
 			return text
 		}
-		t.refer(h, ref)
+		t.setReference(h, ref)
 		r.known++
 	}
 	r.wrote = true
@@ -334,7 +334,7 @@ func (r *references) search(text string, toBody bool) string {
 		return ""
 	}
 	for _, p := range r.pairs {
-		if p.text == text && len(p.key) <= maxHabitKey && r.first(p.key) == text {
+		if p.text == text && len(p.key) <= maxPredictedKey && r.first(p.key) == text {
 			return otelstef.ReferenceKey + p.key
 		}
 	}

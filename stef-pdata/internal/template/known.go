@@ -27,11 +27,11 @@ type Known struct {
 	clocks     [2]knownClock // the clocks that were used last
 	number     []byte        // a number of an attribute
 
-	// links and split reuse the memory of the following fields.
+	// fieldRefs and split reuse the memory of the following fields.
 	candidates []candidate
 	clock      string // the last reference to a clock that was proposed
 	made       []byte // the texts of candidates that are not text in the record
-	found      []link
+	found      []fieldRef
 	template   []byte
 	params     []Span
 	free       []Span // parameters that are not fixed
@@ -180,7 +180,7 @@ const (
 	minKnownText = 4
 	minKnownInt  = 3
 	maxKnown     = 1 << 8
-	// maxFound is the maximum number of links (see link) in a text. maxLooks is the maximum number
+	// maxFound is the maximum number of references in a text. maxLooks is the maximum number
 	// of searches for candidates in a text. Without these limits, a text that repeats short
 	// attributes would take a time that grows with the square of its length.
 	maxFound = 64
@@ -212,9 +212,9 @@ type candidate struct {
 	from, to  int
 }
 
-// links finds the places that references can replace, the longest first. The result is
+// fieldRefs finds the places that references can replace, the longest first. The result is
 // valid until the next call.
-func (k *Known) links(text string) []link {
+func (k *Known) fieldRefs(text string) []fieldRef {
 	k.collect(text)
 	slices.SortStableFunc(k.candidates, func(a, b candidate) int { return cmp.Compare(len(b.text), len(a.text)) })
 	found := k.found[:0]
@@ -227,7 +227,7 @@ func (k *Known) links(text string) []link {
 			}
 			at += from
 			from = at + len(c.text)
-			l := link{Span{uint32(at), uint32(from)}, c.ref}
+			l := fieldRef{Span{uint32(at), uint32(from)}, c.ref}
 			if alone(text, at, from) && !slices.ContainsFunc(found, l.overlaps) {
 				found = append(found, l)
 			}

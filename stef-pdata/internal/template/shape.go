@@ -17,8 +17,8 @@ type textShape struct {
 	pieces  []string // the parts of learned between the parameters
 	misses  int      // number of texts that did not match learned
 
-	linked    linkedTemplate
-	sightings int // number of texts without a linked template since the last attempt to learn one
+	refTemplate refTemplate
+	sightings   int // number of texts without a reference template since the last attempt to learn one
 
 	next *textShape // the shape of the text after the last text of this shape
 }
@@ -27,8 +27,8 @@ type textShape struct {
 type fixedParam struct {
 	value string
 	holds bool
-	// differed says that the parameter had another value in a text without a linked template (see
-	// linkedTemplate).
+	// differed says that the parameter had another value in a text without a reference template (see
+	// refTemplate).
 	differed bool
 }
 
@@ -105,7 +105,7 @@ func (s *textShape) compare(text string, params []Span) {
 	}
 }
 
-// differ marks the fixed parameters that differ in a text. The next linked template treats them
+// differ marks the fixed parameters that differ in a text. The next reference template treats them
 // as variable; the learned template does not change.
 func (s *textShape) differ(text string, params []Span) {
 	for i, p := range params {

@@ -14,8 +14,8 @@ import (
 // Splitter splits text bodies and decides which of them are written as templates. All bodies of a
 // resource and scope in a batch, or a part of them, are added before the decision.
 type Splitter struct {
-	// Links lets parameters refer to other fields of the log record.
-	Links bool
+	// References lets parameters refer to other fields of the log record.
+	References bool
 	// Formats lets parameters be references with a format.
 	Formats bool
 	// Always splits bodies even if that makes compressed streams larger.
@@ -23,25 +23,25 @@ type Splitter struct {
 	// Small splits bodies if that makes compressed streams smaller, regardless of CPU time.
 	Small bool
 
-	shapes map[string]*textShape // key: whole
-	size   int                   // size of the shapes and linked templates
-	trials map[trialKey]*trial
+	shapes   map[string]*textShape // key: whole
+	size     int                   // size of the shapes and reference templates
+	policies map[policyKey]*splitPolicy
 
 	heads headTable
 
 	memory shapeMemory
 
-	scales   *scales // allocated at the first sample
-	begun    bool    // a batch was begun
-	first    bool    // the batch is the first batch of the stream
-	plain    bool    // no body of the batch is split
-	from, to int     // the range of the bodies in a sample
+	sizes    *sizeEstimator // allocated at the first sample
+	begun    bool           // a batch was begun
+	first    bool           // the batch is the first batch of the stream
+	plain    bool           // no body of the batch is split
+	from, to int            // the range of the bodies in a sample
 
-	bodies  []Body
-	params  []Span
-	scratch []byte
-	linked  []Span
-	known   Known // fields of the log record whose body is split
+	bodies    []Body
+	params    []Span
+	scratch   []byte
+	refParams []Span
+	known     Known // fields of the log record whose body is split
 }
 
 // Body is a body that is split into a template and parameters.
@@ -66,7 +66,7 @@ func (b *Body) Ref(p Span) string {
 const (
 	maxTextShapes     = 1 << 14
 	maxTextShapeBytes = 4 << 20
-	maxTrials         = 1 << 14
+	maxPolicies       = 1 << 14
 	MaxTemplate       = 16 << 10
 	// minFirst is the minimum number of log records of a first batch that is split. In smaller
 	// batches, new templates take more bytes than they save.
@@ -90,7 +90,7 @@ func (s *Splitter) Params(b *Body) []Span { return s.params[b.from:b.to] }
 
 // ForgetContainers drops the data about resources and scopes, because their ids will
 // be assigned to other resources and scopes.
-func (s *Splitter) ForgetContainers() { clear(s.trials) }
+func (s *Splitter) ForgetContainers() { clear(s.policies) }
 
 // Batch prepares for a batch with this number of log records.
 func (s *Splitter) Batch(records int) {
@@ -109,14 +109,14 @@ func (s *Splitter) Begin() {
 		clear(s.shapes)
 		s.heads.reset()
 		s.memory, s.size = shapeMemory{}, 0
-		for _, t := range s.trials {
+		for _, t := range s.policies {
 			t.last = nil // releases the old shapes, which refer to each other
-			t.links.list, t.links.tries, t.links.shapes = nil, attempts{}, attempts{}
+			t.refTemplates.list, t.refTemplates.tries, t.refTemplates.shapes = nil, searchCount{}, searchCount{}
 		}
-		s.scales.forget()
+		s.sizes.forget()
 	}
-	if len(s.trials) > maxTrials {
-		clear(s.trials)
+	if len(s.policies) > maxPolicies {
+		clear(s.policies)
 	}
 }
 
@@ -127,21 +127,21 @@ func (s *Splitter) Reset() {
 	if len(s.shapes) > maxIdle {
 		s.shapes = nil
 	}
-	if len(s.trials) > maxIdle {
-		s.trials = nil
+	if len(s.policies) > maxIdle {
+		s.policies = nil
 	}
 	clear(s.shapes)
 	s.memory = shapeMemory{}
-	clear(s.trials)
+	clear(s.policies)
 	clear(s.bodies)
 	s.known.forget()
-	s.scales.forget()
+	s.sizes.forget()
 	s.size, s.bodies, s.params = 0, s.bodies[:0], s.params[:0]
 	s.from, s.to = 0, 0
 }
 
 // Add adds the body of the next log record, and splits it if t allows that.
-func (s *Splitter) Add(lr plog.LogRecord, t *trial) {
+func (s *Splitter) Add(lr plog.LogRecord, t *splitPolicy) {
 	b := Body{}
 	if body := lr.Body(); t.paused == 0 && !s.plain && body.Type() == pcommon.ValueTypeStr {
 		b = s.examine(body.Str(), lr, t)
@@ -150,8 +150,8 @@ func (s *Splitter) Add(lr plog.LogRecord, t *trial) {
 }
 
 // examine splits a body if pays returns true or the body is in a sample.
-func (s *Splitter) examine(text string, lr plog.LogRecord, t *trial) Body {
-	sampled := !s.first && !s.Always && t.verdict.samples(len(text))
+func (s *Splitter) examine(text string, lr plog.LogRecord, t *splitPolicy) Body {
+	sampled := !s.first && !s.Always && t.decision.inSample(len(text))
 	if sampled {
 		if s.to == 0 {
 			s.from = len(s.bodies)
@@ -166,17 +166,19 @@ func (s *Splitter) examine(text string, lr plog.LogRecord, t *trial) Body {
 	return s.split(text, t)
 }
 
-// pays reports whether the bodies of a resource and scope (see trial) are split. Without a verdict
+// pays reports whether the bodies of a resource and scope are split. Without a decision
 // they are split, because templates save bytes only after they were learned.
-func (s *Splitter) pays(t *trial) bool { return s.Always || t.verdict.on || !t.verdict.known }
+func (s *Splitter) pays(t *splitPolicy) bool {
+	return s.Always || t.decision.enabled || !t.decision.known
+}
 
-func (s *Splitter) split(text string, t *trial) Body {
+func (s *Splitter) split(text string, t *splitPolicy) Body {
 	from := len(s.params)
 	b := Body{Text: text, from: uint32(from)}
-	if s.Links && t.links.tested < linkTests {
-		t.test(text, &s.known)
+	if s.References && t.refTemplates.tested < refTests {
+		t.testText(text, &s.known)
 	}
-	if t.links.active && s.splitLinked(&b, t) {
+	if t.refTemplates.active && s.splitByRefTemplate(&b, t) {
 		return b
 	}
 	head := headOf(text, t)
@@ -197,27 +199,27 @@ func (s *Splitter) split(text string, t *trial) Body {
 	return b
 }
 
-// splitLinked splits a text by the linked templates (see linkList) of its resource and scope, if
+// splitByRefTemplate splits a text by the reference templates of its resource and scope, if
 // one of them fits.
-func (s *Splitter) splitLinked(b *Body, t *trial) (ok bool) {
-	if s.params, ok = t.links.match(b.Text, s.params, &s.known, b); !ok {
-		s.size += t.links.learn(b.Text, &s.known, t.bodies)
+func (s *Splitter) splitByRefTemplate(b *Body, t *splitPolicy) (ok bool) {
+	if s.params, ok = t.refTemplates.match(b.Text, s.params, &s.known, b); !ok {
+		s.size += t.refTemplates.learn(b.Text, &s.known, t.bodies)
 		return false
 	}
 	t.count(false)
 	b.to = uint32(len(s.params))
-	b.shape = &linkedShape
+	b.shape = &refShape
 	return true
 }
 
-// linkedShape is the shape of all texts that are split by a linkList.
-var linkedShape textShape
+// refShape is the shape of all texts that are split by a refTemplateList.
+var refShape textShape
 
 // likely tries the shapes (see textShape) that a text probably has. heads are the last two shapes
 // of texts with the same beginning. t.last is the shape of the previous text, and t.last.next is
 // the shape that followed it the previous time. If a template of one of them fits the text, likely
 // appends the parameters and sets shape and template of b.
-func (s *Splitter) likely(text string, heads [2]*textShape, t *trial, b *Body) {
+func (s *Splitter) likely(text string, heads [2]*textShape, t *splitPolicy, b *Body) {
 	from := len(s.params)
 	next := heads[1]
 	if t.last != nil {
@@ -227,7 +229,7 @@ func (s *Splitter) likely(text string, heads [2]*textShape, t *trial, b *Body) {
 		if shape == nil {
 			continue
 		}
-		if s.matchLinked(shape, text, b) {
+		if s.matchRefTemplate(shape, text, b) {
 			b.shape = shape
 			return
 		}
@@ -235,8 +237,8 @@ func (s *Splitter) likely(text string, heads [2]*textShape, t *trial, b *Body) {
 		if s.params, ok = shape.match(text, s.params); ok {
 			shape.seen++
 			b.shape, b.Template = shape, shape.learned
-			if s.Links && shape.wantsLinks(text) && !t.links.shapes.spent(t.bodies) {
-				s.learnLinks(shape, text, &t.links.shapes)
+			if s.References && shape.wantsRefTemplate(text) && !t.refTemplates.shapes.exhausted(t.bodies) {
+				s.learnRefTemplate(shape, text, &t.refTemplates.shapes)
 			}
 			return
 		}
@@ -244,26 +246,26 @@ func (s *Splitter) likely(text string, heads [2]*textShape, t *trial, b *Body) {
 	}
 }
 
-// learnLinks learns the linked template (see linkedTemplate) of a shape from a text that fits its
+// learnRefTemplate learns the reference template of a shape from a text that fits its
 // learned template.
-func (s *Splitter) learnLinks(shape *textShape, text string, tries *attempts) {
+func (s *Splitter) learnRefTemplate(shape *textShape, text string, tries *searchCount) {
 	if params, ok := s.known.split(text); ok && len(params) == len(shape.fixed) {
-		shape.learnLinks(text, params, &s.known, tries)
+		shape.learnRefTemplate(text, params, &s.known, tries)
 	}
 }
 
-// matchLinked splits a text by the linked template (see linkedTemplate) of a shape. It returns
-// false if the shape has no linked template that fits.
-func (s *Splitter) matchLinked(shape *textShape, text string, b *Body) (ok bool) {
-	l := &shape.linked
+// matchRefTemplate splits a text by the reference template of a shape. It returns
+// false if the shape has no reference template that fits.
+func (s *Splitter) matchRefTemplate(shape *textShape, text string, b *Body) (ok bool) {
+	l := &shape.refTemplate
 	if l.template == "" {
 		return false
 	}
-	if s.linked, ok = l.match(text, s.linked[:0], &s.known); !ok {
+	if s.refParams, ok = l.match(text, s.refParams[:0], &s.known); !ok {
 		return false
 	}
-	s.params = append(s.params[:b.from], s.linked...)
-	l.hit()
+	s.params = append(s.params[:b.from], s.refParams...)
+	l.countMatch()
 	b.Template, b.refs = l.template, l.refs
 	return true
 }
@@ -316,7 +318,7 @@ func (h *headTable) reset() {
 
 // headOf hashes the first bytes of a text, up to 48. It uses only the high four bits of each
 // byte, so that texts which differ in digits have the same hash.
-func headOf(text string, t *trial) uint32 {
+func headOf(text string, t *splitPolicy) uint32 {
 	const highNibbles = 0xf0f0f0f0f0f0f0f0
 	h := t.seed
 	for i := 0; i+8 <= len(text) && i < 48; i += 8 {
@@ -329,7 +331,7 @@ func headOf(text string, t *trial) uint32 {
 // find returns the shape of a text, and appends the parameters to s.params. It adds the shape
 // if it is new. It returns nil for texts that cannot be split. If the text fits the linked
 // template of its shape, find sets the template of b.
-func (s *Splitter) find(text string, t *trial, b *Body) *textShape {
+func (s *Splitter) find(text string, t *splitPolicy, b *Body) *textShape {
 	from := len(s.params)
 	template, params, ok := Split(s.scratch[:0], s.params, text)
 	s.scratch = template
@@ -349,21 +351,21 @@ func (s *Splitter) find(text string, t *trial, b *Body) *textShape {
 		s.shapes[shape.whole] = shape
 		s.size += shape.size()
 	}
-	if s.matchLinked(shape, text, b) {
+	if s.matchRefTemplate(shape, text, b) {
 		return shape
 	}
-	if shape.see(text, params[from:]); shape.linked.learned > 0 {
+	if shape.see(text, params[from:]); shape.refTemplate.learned > 0 {
 		shape.differ(text, params[from:])
 	}
-	if s.Links && shape.wantsLinks(text) && !t.links.shapes.spent(t.bodies) {
-		shape.learnLinks(text, params[from:], &s.known, &t.links.shapes)
+	if s.References && shape.wantsRefTemplate(text) && !t.refTemplates.shapes.exhausted(t.bodies) {
+		shape.learnRefTemplate(text, params[from:], &s.known, &t.refTemplates.shapes)
 	}
 	return shape
 }
 
-// Decide decides how the bodies of trial t are written.
-func (s *Splitter) Decide(t *trial) {
-	pays := t.end(s.Links)
+// Decide decides how the bodies of policy t are written.
+func (s *Splitter) Decide(t *splitPolicy) {
+	pays := t.endBatch(s.References)
 	for i := range s.bodies {
 		b := &s.bodies[i]
 		if !pays {
@@ -377,22 +379,22 @@ func (s *Splitter) Decide(t *trial) {
 		b.to = b.from + uint32(len(params))
 	}
 	if pays && s.to > 0 {
-		s.weigh(t)
+		s.updateDecision(t)
 	}
 }
 
-// weigh updates the verdict of t, whether templates save bytes, with the sizes of the bodies of a
-// sample. If the verdict was off and stays off, the bodies are written as texts.
-func (s *Splitter) weigh(t *trial) {
-	if s.scales == nil {
-		s.scales = new(scales)
+// updateDecision updates the decision of t, whether templates save bytes, with the sizes of the bodies of a
+// sample. If templates were disabled and stay disabled, the bodies are written as texts.
+func (s *Splitter) updateDecision(t *splitPolicy) {
+	if s.sizes == nil {
+		s.sizes = new(sizeEstimator)
 	}
 	paid := s.pays(t)
-	text, split, work := s.scales.weigh(s.bodies[s.from:s.to], s.params)
+	text, split, work := s.sizes.estimate(s.bodies[s.from:s.to], s.params)
 	if !s.Small {
 		split += work
 	}
-	t.verdict.judge(text, split)
+	t.decision.update(text, split)
 	if !paid && !s.pays(t) {
 		for i := range s.bodies {
 			s.bodies[i].shape = nil

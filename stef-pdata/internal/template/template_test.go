@@ -228,7 +228,7 @@ func TestLearnedTemplates(t *testing.T) {
 // addAll adds bodies of a resource and scope. It returns how many bodies are written as templates.
 func addAll(s *Splitter, resource, scope uint32, bodies ...string) (templates int) {
 	s.Begin()
-	trial := s.Trial(resource, scope, len(bodies))
+	trial := s.Policy(resource, scope, len(bodies))
 	for _, body := range bodies {
 		lr := plog.NewLogRecord()
 		lr.Body().SetStr(body)
@@ -245,7 +245,7 @@ func addAll(s *Splitter, resource, scope uint32, bodies ...string) (templates in
 
 // If templates do not recur, bodies are split less and less often, but the splitter never
 // stops trying.
-func TestTrials(t *testing.T) {
+func TestPolicies(t *testing.T) {
 	var s Splitter
 	n, looks := 0, 0
 	for range 1000 {
@@ -282,11 +282,11 @@ func TestMemoryIsBounded(t *testing.T) {
 			addAll(&s, n, scope, text(), text(), text())
 		}
 		require.LessOrEqual(t, len(s.shapes), maxTextShapes+60)
-		require.LessOrEqual(t, len(s.trials), maxTrials+60)
+		require.LessOrEqual(t, len(s.policies), maxPolicies+60)
 		require.LessOrEqual(t, s.size, maxTextShapeBytes+60*1024)
-		trials, bytes = max(trials, len(s.trials)), max(bytes, s.size)
+		trials, bytes = max(trials, len(s.policies)), max(bytes, s.size)
 	}
-	require.Greater(t, trials, maxTrials-60)
+	require.Greater(t, trials, maxPolicies-60)
 	require.Greater(t, bytes, maxTextShapeBytes-60*1024)
 }
 
@@ -326,7 +326,7 @@ func TestKnownAttributes(t *testing.T) {
 	k.of(lr)
 	require.Len(t, k.list(), maxKnown)
 	require.Equal(t, 9, k.prefix("value 255", attributeRefs[255]))
-	require.Len(t, k.links("value 255 and value 256"), 1)
+	require.Len(t, k.fieldRefs("value 255 and value 256"), 1)
 	k.forget()
 	require.LessOrEqual(t, cap(k.attributes), 2*maxKnown)
 }

@@ -47,7 +47,7 @@ func lastSplit(s *Splitter, r *rand.Rand, batches, size int, kind func(r *rand.R
 
 // If templates save too little, bodies are no longer split. When the data changes so that templates
 // save bytes, bodies are split again. This holds for each change, in small and in large batches.
-func TestVerdictFollowsTheData(t *testing.T) {
+func TestDecisionFollowsTheData(t *testing.T) {
 	for _, size := range []int{3, 20, 100, 400} {
 		r := rand.New(rand.NewPCG(5, 6))
 		var s Splitter
@@ -72,7 +72,7 @@ func orders(r *rand.Rand, n int) (bodies []string) {
 
 // Words that are new to the dictionaries take CPU time. Bodies with many new words are split only if
 // Small is set: then the size of the stream matters, and CPU time does not.
-func TestVerdictCountsNewWords(t *testing.T) {
+func TestDecisionCountsNewWords(t *testing.T) {
 	var s Splitter
 	_, last := lastSplit(&s, rand.New(rand.NewPCG(7, 8)), 200, 100, orders)
 	require.LessOrEqual(t, last, 10*100/8, "samples only")
@@ -81,16 +81,16 @@ func TestVerdictCountsNewWords(t *testing.T) {
 	require.Equal(t, 10*100, last)
 }
 
-// If bodies repeat other fields of their log records, all but the first linkTests bodies have linked
+// If bodies repeat other fields of their log records, all but the first refTests bodies have reference
 // templates, whose parameters refer to these fields. If later bodies do not repeat any field,
 // ordinary templates are used again.
-func TestLinkedTemplatesFirst(t *testing.T) {
+func TestReferenceTemplatesFirst(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
-	s := Splitter{Links: true}
-	add := func(n int, repeats bool) (linked, split int) {
+	s := Splitter{References: true}
+	add := func(n int, repeats bool) (byReference, split int) {
 		s.Batch(n)
 		s.Begin()
-		trial := s.Trial(1, 1, n)
+		trial := s.Policy(1, 1, n)
 		for i := range n {
 			path, agent := fmt.Sprintf("/item/%d", r.IntN(20)), fmt.Sprintf("agent %d", r.IntN(20))
 			lr := plog.NewLogRecord()
@@ -106,34 +106,34 @@ func TestLinkedTemplatesFirst(t *testing.T) {
 			if b := s.Body(i); b != nil {
 				split++
 				if len(b.refs) > 0 {
-					linked++
+					byReference++
 				}
 			}
 		}
-		return linked, split
+		return byReference, split
 	}
-	linked, _ := add(100, true)
-	require.Equal(t, 100-linkTests, linked)
-	linked, _ = add(100, true)
-	require.Equal(t, 100, linked)
+	byReference, _ := add(100, true)
+	require.Equal(t, 100-refTests, byReference)
+	byReference, _ = add(100, true)
+	require.Equal(t, 100, byReference)
 	split := 0
 	for range 100 {
-		linked, split = add(100, false)
+		byReference, split = add(100, false)
 	}
-	require.Zero(t, linked)
+	require.Zero(t, byReference)
 	require.Equal(t, 100, split)
 }
 
 // The splitter does not search bodies of many shapes for fields again and again if they repeat no
 // field. If they repeat fields later, most of them have references after some batches.
 func TestSearchesForLinksEnd(t *testing.T) {
-	s := Splitter{Links: true, Always: true}
+	s := Splitter{References: true, Always: true}
 	number := 0
-	batch := func(repeats bool) (linked int) {
+	batch := func(repeats bool) (byReference int) {
 		const n = 256
 		s.Batch(n)
 		s.Begin()
-		trial := s.Trial(1, 1, n)
+		trial := s.Policy(1, 1, n)
 		for range n {
 			number++
 			user := fmt.Sprintf("user-%d", number*7919%1000)
@@ -148,25 +148,25 @@ func TestSearchesForLinksEnd(t *testing.T) {
 		s.Decide(trial)
 		for i := range n {
 			if b := s.Body(i); b != nil && len(b.refs) > 0 {
-				linked++
+				byReference++
 			}
 		}
-		return linked
+		return byReference
 	}
 	for range 8 {
 		require.Zero(t, batch(false))
 	}
-	links := &s.Trial(1, 1, 0).links
+	links := &s.Policy(1, 1, 0).refTemplates
 	require.LessOrEqual(t, links.shapes.all+links.tries.all, 40) // of 64 that the shapes want
-	linked := 0
+	byReference := 0
 	for range 40 {
-		linked = batch(true)
+		byReference = batch(true)
 	}
-	require.Greater(t, linked, 200)
+	require.Greater(t, byReference, 200)
 }
 
-// The number of links in a text, the parts that repeat a field of the record, is bounded.
-func TestLinksAreBounded(t *testing.T) {
+// The number of references in a text, the parts that repeat a field of the record, is bounded.
+func TestReferencesAreBounded(t *testing.T) {
 	lr := plog.NewLogRecord()
 	text := strings.Repeat("abcd ", 10_000)
 	for i := range 256 {
@@ -174,22 +174,22 @@ func TestLinksAreBounded(t *testing.T) {
 	}
 	var k Known
 	k.of(lr)
-	require.Len(t, k.links(text), maxFound)
+	require.Len(t, k.fieldRefs(text), maxFound)
 	lr.Attributes().PutStr("all", text[:4000])
 	k.of(lr)
-	require.LessOrEqual(t, len(k.links(text)), maxFound)
-	require.Zero(t, testing.AllocsPerRun(10, func() { k.links(text) })-testing.AllocsPerRun(10, func() { k.links("abcd") }))
+	require.LessOrEqual(t, len(k.fieldRefs(text)), maxFound)
+	require.Zero(t, testing.AllocsPerRun(10, func() { k.fieldRefs(text) })-testing.AllocsPerRun(10, func() { k.fieldRefs("abcd") }))
 }
 
 // Bodies that are not texts do not count against the templates of the texts between them.
-func TestVerdictOfMixedBodies(t *testing.T) {
+func TestDecisionOfMixedBodies(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	var s Splitter
 	split := 0
 	for range 100 {
 		s.Batch(1000)
 		s.Begin()
-		trial := s.Trial(1, 1, 1000)
+		trial := s.Policy(1, 1, 1000)
 		for _, body := range requests(r, 100) {
 			lr := plog.NewLogRecord()
 			lr.Body().SetStr(body)
@@ -212,7 +212,7 @@ func TestVerdictOfMixedBodies(t *testing.T) {
 
 // If the templates of a resource and scope do not recur at first, its later bodies are still
 // sampled: later templates recur, but save too little, so only the bodies of samples are split.
-func TestVerdictAfterPause(t *testing.T) {
+func TestDecisionAfterPause(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	var s Splitter
 	for i := range 10 {
@@ -229,7 +229,7 @@ func TestVerdictAfterPause(t *testing.T) {
 
 // Short bodies are not split even if their template recurs: the few bytes that the template saves
 // are not worth the CPU time.
-func TestVerdictCountsCPU(t *testing.T) {
+func TestDecisionCountsCPU(t *testing.T) {
 	var s Splitter
 	few := func(r *rand.Rand, n int) (bodies []string) {
 		for range n {
@@ -242,7 +242,7 @@ func TestVerdictCountsCPU(t *testing.T) {
 }
 
 // Bodies whose templates save many bytes are split in every batch.
-func TestVerdictStaysOn(t *testing.T) {
+func TestDecisionStaysOn(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	var s Splitter
 	s.Batch(100)
@@ -252,11 +252,11 @@ func TestVerdictStaysOn(t *testing.T) {
 
 // The bodies of uncompressed streams are always split, because templates save far more bytes
 // there than in compressed streams.
-func TestVerdictOfPlainStreams(t *testing.T) {
+func TestDecisionOfPlainStreams(t *testing.T) {
 	s := Splitter{Always: true}
 	all, _ := lastSplit(&s, rand.New(rand.NewPCG(7, 8)), 500, 20, ids)
 	require.Equal(t, 500*20, all)
-	require.Nil(t, s.scales)
+	require.Nil(t, s.sizes)
 }
 
 // The bodies of a small first batch are not split. The bodies of later batches are split.
@@ -279,7 +279,7 @@ func TestSmallFirstBatches(t *testing.T) {
 }
 
 // After Reset, a splitter splits the same bodies again as a new splitter.
-func TestVerdictAfterReset(t *testing.T) {
+func TestDecisionAfterReset(t *testing.T) {
 	var s Splitter
 	run := func() (split []int) {
 		r := rand.New(rand.NewPCG(3, 3))
@@ -342,8 +342,8 @@ func TestSamplesDoNotAllocate(t *testing.T) {
 		batch := func() {
 			s.Begin()
 			s.Batch(ld.Len())
-			trial := s.Trial(1, 1, ld.Len())
-			trial.verdict.rest = 0
+			trial := s.Policy(1, 1, ld.Len())
+			trial.decision.skipBytes = 0
 			for i := range ld.Len() {
 				s.Add(ld.At(i), trial)
 			}
@@ -366,11 +366,11 @@ func TestSamplesDoNotAllocate(t *testing.T) {
 func TestLinksOfOldStreams(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 10))
 	var s Splitter
-	batch := func(layout int) (linked int) {
+	batch := func(layout int) (byReference int) {
 		const n = 200
 		s.Batch(n)
 		s.Begin()
-		trial := s.Trial(1, 1, n)
+		trial := s.Policy(1, 1, n)
 		for range n {
 			user, order := fmt.Sprintf("%012x", r.Uint64()>>16), fmt.Sprint(1_000_000_000+r.IntN(1_000_000_000))
 			lr := plog.NewLogRecord()
@@ -387,13 +387,13 @@ func TestLinksOfOldStreams(t *testing.T) {
 		s.Decide(trial)
 		for i := range n {
 			if b := s.Body(i); b != nil && len(b.refs) > 0 {
-				linked++
+				byReference++
 			}
 		}
-		return linked
+		return byReference
 	}
 	for _, plain := range []int{0, 100} {
-		s = Splitter{Links: true, Always: plain > 0}
+		s = Splitter{References: true, Always: plain > 0}
 		for range plain {
 			require.Zero(t, batch(-1))
 		}

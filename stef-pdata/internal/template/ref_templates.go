@@ -18,13 +18,14 @@ import (
 //
 // spec: #compact-references
 
-// link is the place in a text that a reference can replace.
-type link struct {
+// fieldRef is a part of a text that repeats a field of the log record, and the reference that can
+// replace this part.
+type fieldRef struct {
 	Span
 	ref string
 }
 
-func (l link) overlaps(o link) bool { return l.From < o.To && o.From < l.To }
+func (l fieldRef) overlaps(o fieldRef) bool { return l.From < o.To && o.From < l.To }
 
 // alone reports whether a part of a text is a whole word or number, not a part of a
 // longer word or number.
@@ -34,50 +35,50 @@ func alone(text string, from, to int) bool {
 
 func alphanumeric(c byte) bool { return byteKinds[c] == inWord && c != '/' && c != '_' }
 
-// linkedTemplate is a template of a shape. Its parameters may be references to other fields of the
+// refTemplate is a reference template: its parameters may be references to other fields of the
 // log record.
-type linkedTemplate struct {
+type refTemplate struct {
 	template string
 	pieces   []string // the parts between the parameters
 	refs     []string // for each parameter: its reference, or "" for a word
-	links    int      // number of references
+	refCount int      // number of references
 	matched  int      // number of recent texts that fitted the template
 	misses   int      // number of recent texts that did not fit it
-	learned  int      // how often a template was learned since a template fitted many texts, at most maxLinkLearned
+	learned  int      // how often a template was learned since a template fitted many texts, at most maxRefLearned
 }
 
-// Conditions to learn a linked template (see linkedTemplate) again, and to stop using it.
+// Conditions to learn a reference template again, and to stop using it.
 const (
-	maxLinkLearned = 3
-	linkMissShare  = 4
-	linkPause      = 3 // log2 of the factor by which the pause grows each time, up to maxLinkLearned times
-	// linkMemory is the number of matches after which matched and misses are halved. Otherwise, the older a stream
+	maxRefLearned = 3
+	refMissShare  = 4
+	refPause      = 3 // log2 of the factor by which the pause grows each time, up to maxRefLearned times
+	// refMemory is the number of matches after which matched and misses are halved. Otherwise, the older a stream
 	// is, the more texts would be written without references after its texts or attributes have changed.
-	linkMemory = 1 << 10
+	refMemory = 1 << 10
 )
 
-// hit counts a text that fits the template. A template that fits many texts was worth its search. So if later texts
+// countMatch counts a text that fits the template. A template that fits many texts was worth its search. So if later texts
 // do not fit it, the pause before the next search is short.
-func (l *linkedTemplate) hit() {
-	if l.matched++; l.matched == linkMemory {
+func (l *refTemplate) countMatch() {
+	if l.matched++; l.matched == refMemory {
 		l.matched, l.misses, l.learned = l.matched/2, l.misses/2, 1
 	}
 }
 
-// learnLinks learns the linked template (see linkedTemplate) of a shape from a text and all its
+// learnRefTemplate learns the reference template of a shape from a text and all its
 // parameters. Parameters that are the same in all texts become part of the template. A part of the
 // text becomes a reference only if it overlaps a parameter that is not the same in all texts.
-func (s *textShape) learnLinks(text string, params []Span, k *Known, tries *attempts) {
-	learned := min(s.linked.learned+1, maxLinkLearned)
+func (s *textShape) learnRefTemplate(text string, params []Span, k *Known, tries *searchCount) {
+	learned := min(s.refTemplate.learned+1, maxRefLearned)
 	s.sightings = 0
 	s.differ(text, params)
 	k.free = s.free(k.free[:0], params)
-	found := slices.DeleteFunc(k.links(text), func(l link) bool {
-		return !slices.ContainsFunc(k.free, func(p Span) bool { return l.overlaps(link{Span: p}) })
+	found := slices.DeleteFunc(k.fieldRefs(text), func(l fieldRef) bool {
+		return !slices.ContainsFunc(k.free, func(p Span) bool { return l.overlaps(fieldRef{Span: p}) })
 	})
 	tries.count(len(found) > 0)
-	s.linked = newLinked(text, k.free, found)
-	s.linked.learned = learned
+	s.refTemplate = newRefTemplate(text, k.free, found)
+	s.refTemplate.learned = learned
 }
 
 // free appends the parameters that are not the same in all texts of the shape to its first
@@ -91,34 +92,34 @@ func (s *textShape) free(free, params []Span) []Span {
 	return free
 }
 
-// wantsLinks counts a text that does not fit the linked template, and reports whether to
-// learn a new linked template from this text. The number of texts before the next attempt
+// wantsRefTemplate counts a text that does not fit the reference template, and reports whether to
+// learn a new reference template from this text. The number of texts before the next attempt
 // grows each time, but it has a limit, because texts may begin to repeat other fields.
-func (s *textShape) wantsLinks(text string) bool {
-	l := &s.linked
+func (s *textShape) wantsRefTemplate(text string) bool {
+	l := &s.refTemplate
 	if l.template != "" {
-		if l.misses++; l.misses <= learnAfter+l.matched/linkMissShare {
+		if l.misses++; l.misses <= learnAfter+l.matched/refMissShare {
 			return false
 		}
 		l.template = ""
 	}
 	s.sightings++
-	return s.sightings >= learnAfter<<(linkPause*l.learned) && len(text) <= MaxTemplate
+	return s.sightings >= learnAfter<<(refPause*l.learned) && len(text) <= MaxTemplate
 }
 
-// newLinked returns the linked template of a text with these parameters. In it, the links that were
+// newRefTemplate returns the reference template of a text with these parameters. In it, the references that were
 // found replace some of the parameters: they are references to other fields of the log record.
-func newLinked(text string, params []Span, found []link) (l linkedTemplate) {
+func newRefTemplate(text string, params []Span, found []fieldRef) (l refTemplate) {
 	if len(found) == 0 {
 		return l
 	}
-	l.links = len(found)
+	l.refCount = len(found)
 	for _, p := range params {
-		if !slices.ContainsFunc(found, link{Span: p}.overlaps) {
-			found = append(found, link{Span: p})
+		if !slices.ContainsFunc(found, fieldRef{Span: p}.overlaps) {
+			found = append(found, fieldRef{Span: p})
 		}
 	}
-	slices.SortFunc(found, func(a, b link) int { return cmp.Compare(a.From, b.From) })
+	slices.SortFunc(found, func(a, b fieldRef) int { return cmp.Compare(a.From, b.From) })
 	var b strings.Builder
 	b.Grow(len(text)) // a placeholder is not longer than what it replaces
 	l.refs = make([]string, 0, len(found))
@@ -139,7 +140,7 @@ func newLinked(text string, params []Span, found []link) (l linkedTemplate) {
 
 // match appends the parameters of a text that fits the template. For a reference, To is
 // 0 and From is the index in refs.
-func (l *linkedTemplate) match(text string, params []Span, k *Known) ([]Span, bool) {
+func (l *refTemplate) match(text string, params []Span, k *Known) ([]Span, bool) {
 	if !strings.HasSuffix(text, l.pieces[len(l.refs)]) {
 		return params, false
 	}
@@ -166,29 +167,29 @@ func (l *linkedTemplate) match(text string, params []Span, k *Known) ([]Span, bo
 	return params, text[i:] == l.pieces[len(l.refs)]
 }
 
-// linkList holds the linked templates (see linkedTemplate) of a resource and scope. It is for texts
+// refTemplateList holds the reference templates of a resource and scope. It is for texts
 // that usually repeat other fields, or differ too much for ordinary templates. Each template is
 // learned from one text. Templates with more references are first, then those that were used last.
-// Texts that fit no linked template have ordinary templates.
-type linkList struct {
+// Texts that fit no reference template have ordinary templates.
+type refTemplateList struct {
 	active bool
-	list   []*linkedTemplate
-	tries  attempts // searches for links to learn a template of the list
-	shapes attempts // searches for links to learn the linked template of a shape
-	tested int      // number of texts that were tested
-	repeat int      // number of tested texts that repeat other fields
+	list   []*refTemplate
+	tries  searchCount // searches for references to learn a template of the list
+	shapes searchCount // searches for references to learn the reference template of a shape
+	tested int         // number of texts that were tested
+	repeat int         // number of tested texts that repeat other fields
 }
 
-// attempts counts searches for links (see link) in texts, and those searches that found links to
+// searchCount counts searches for references in texts, and those searches that found references to
 // use.
-type attempts struct{ all, found int }
+type searchCount struct{ all, found int }
 
-// spent reports whether another search is not worth its time, because too few of the searches found links.
-func (a *attempts) spent(bodies int) bool {
+// exhausted reports whether another search is not worth its time, because too few of the searches found references.
+func (a *searchCount) exhausted(bodies int) bool {
 	return a.all >= freeSearches+searchesPerFound*a.found+bodies/searchShare
 }
 
-func (a *attempts) count(found bool) {
+func (a *searchCount) count(found bool) {
 	a.all++
 	if found {
 		a.found++
@@ -196,55 +197,55 @@ func (a *attempts) count(found bool) {
 }
 
 // halve reduces the weight of old searches.
-func (a *attempts) halve() { a.all, a.found = a.all/2, a.found/2 }
+func (a *searchCount) halve() { a.all, a.found = a.all/2, a.found/2 }
 
 const (
-	maxLinks = 16
-	// linkTries is the number of texts from which templates may be learned, in addition
-	// to a share of all texts: finding links takes as long as writing several texts.
-	linkTries      = 64
-	linkTriesShare = 16
-	// Most kinds of texts never repeat other fields. So searches for links (see link) end after
-	// freeSearches searches, unless at least one in searchesPerFound found links. One of
+	maxRefTemplates = 16
+	// refTries is the number of texts from which templates may be learned, in addition
+	// to a share of all texts: finding references takes as long as writing several texts.
+	refTries      = 64
+	refTriesShare = 16
+	// Most kinds of texts never repeat other fields. So searches for references end after
+	// freeSearches searches, unless at least one in searchesPerFound found references. One of
 	// searchShare texts is searched nevertheless, because the texts may change.
 	freeSearches     = 16
 	searchesPerFound = 8
 	searchShare      = 256
-	// Links must replace at least 1/minLinked of a text.
-	minLinked = 4
-	// linkTests is the number of texts of a resource and scope that are tested. If all of
-	// them repeat other fields, linked templates are tried before ordinary templates.
-	linkTests = 2
+	// References must replace at least 1/minReferenced of a text.
+	minReferenced = 4
+	// refTests is the number of texts of a resource and scope that are tested. If all of
+	// them repeat other fields, reference templates are tried before ordinary templates.
+	refTests = 2
 	// maxTested is the size of the longest text that is tested or learned: searching it takes as
 	// many passes as its record has attributes.
 	maxTested = 4 << 10
 )
 
-// test counts one of the first texts, and whether it repeats other fields; see linkTests.
-func (t *trial) test(text string, k *Known) {
-	l := &t.links
+// testText counts one of the first texts, and whether it repeats other fields; see refTests.
+func (t *splitPolicy) testText(text string, k *Known) {
+	l := &t.refTemplates
 	l.tested++
-	if len(text) <= maxTested && linksReplace(text, k.links(text)) {
+	if len(text) <= maxTested && refsReplaceEnough(text, k.fieldRefs(text)) {
 		l.repeat++
 	}
-	if l.repeat == linkTests && t.switches == 0 {
-		t.use(true)
+	if l.repeat == refTests && t.switches == 0 {
+		t.restart(true)
 	}
 }
 
-// linksReplace reports whether links (see link) replace enough of a text to be worth their cost: at
-// least 1/minLinked of it.
-func linksReplace(text string, links []link) bool {
-	linked := 0
-	for _, l := range links {
-		linked += int(l.To - l.From)
+// refsReplaceEnough reports whether references replace enough of a text to be worth their cost: at
+// least 1/minReferenced of it.
+func refsReplaceEnough(text string, refs []fieldRef) bool {
+	replaced := 0
+	for _, l := range refs {
+		replaced += int(l.To - l.From)
 	}
-	return linked*minLinked >= len(text)
+	return replaced*minReferenced >= len(text)
 }
 
 // match finds the template of a text, appends the parameters, and sets the template
 // of b.
-func (x *linkList) match(text string, params []Span, k *Known, b *Body) ([]Span, bool) {
+func (x *refTemplateList) match(text string, params []Span, k *Known, b *Body) ([]Span, bool) {
 	from := len(params)
 	for i, l := range x.list {
 		var ok bool
@@ -260,9 +261,9 @@ func (x *linkList) match(text string, params []Span, k *Known, b *Body) ([]Span,
 
 // raise moves template i before all templates with as many or fewer references. A text may fit
 // several templates: the template with the most references needs the fewest bytes.
-func (x *linkList) raise(i int) {
+func (x *refTemplateList) raise(i int) {
 	l := x.list[i]
-	for ; i > 0 && x.list[i-1].links <= l.links; i-- {
+	for ; i > 0 && x.list[i-1].refCount <= l.refCount; i-- {
 		x.list[i] = x.list[i-1]
 	}
 	x.list[i] = l
@@ -270,15 +271,15 @@ func (x *linkList) raise(i int) {
 
 // learn adds a template learned from a text that fits no template of the list. It returns an
 // estimate of the memory of the new template, or 0 if it added no template.
-func (x *linkList) learn(text string, k *Known, bodies int) (size int) {
-	if x.tries.spent(bodies) || x.tries.all >= linkTries+bodies/linkTriesShare || len(text) > maxTested {
+func (x *refTemplateList) learn(text string, k *Known, bodies int) (size int) {
+	if x.tries.exhausted(bodies) || x.tries.all >= refTries+bodies/refTriesShare || len(text) > maxTested {
 		return 0
 	}
-	l, ok := learnLinked(text, k)
+	l, ok := refTemplateOf(text, k)
 	if x.tries.count(ok); !ok {
 		return 0
 	}
-	if len(x.list) < maxLinks {
+	if len(x.list) < maxRefTemplates {
 		x.list = append(x.list, nil)
 	}
 	x.list[len(x.list)-1] = &l
@@ -286,18 +287,18 @@ func (x *linkList) learn(text string, k *Known, bodies int) (size int) {
 	return len(l.template) + 32*len(l.refs) + 256
 }
 
-// learnLinked returns the linked template (see linkedTemplate) of a text. It returns false if links
+// refTemplateOf returns the reference template of a text. It returns false if references
 // replace too little of the text.
-func learnLinked(text string, k *Known) (l linkedTemplate, ok bool) {
+func refTemplateOf(text string, k *Known) (l refTemplate, ok bool) {
 	params, ok := k.split(text)
 	if !ok {
 		return l, false
 	}
-	found := k.links(text)
-	if !linksReplace(text, found) {
+	found := k.fieldRefs(text)
+	if !refsReplaceEnough(text, found) {
 		return l, false
 	}
-	l = newLinked(text, params, found)
+	l = newRefTemplate(text, params, found)
 	return l, l.template != ""
 }
 

@@ -10,11 +10,11 @@ import (
 	"github.com/otelstef/stef/stef-go/codec"
 )
 
-// scales estimates the compressed sizes of a sample of bodies in two forms: as texts, and as
+// sizeEstimator estimates the compressed sizes of a sample of bodies in two forms: as texts, and as
 // templates and parameters. For each form, it writes the sample into columns, and looks for
 // repetitions within these columns and the columns of earlier samples. The estimate is an integer
 // computation on the bodies alone, so that a stream has the same bytes each time.
-type scales struct {
+type sizeEstimator struct {
 	text, split meter
 	known       [knownTemplates]string // templates of earlier samples by their hash
 	words       []string               // parameters of the previous body
@@ -46,15 +46,15 @@ const (
 	timeBits = 16
 )
 
-// weigh returns the sizes of bodies as texts and as templates, and the CPU time of templates,
+// estimate returns the sizes of bodies as texts and as templates, and the CPU time of templates,
 // all in bits.
-func (x *scales) weigh(bodies []Body, params []Span) (text, split, work int) {
+func (x *sizeEstimator) estimate(bodies []Body, params []Span) (text, split, work int) {
 	texts := x.column[:0]
 	last := ""
 	weighed := 0
 	for i := range bodies {
 		b := &bodies[i]
-		if !b.weighed() {
+		if !b.inSample() {
 			continue
 		}
 		weighed++
@@ -68,7 +68,7 @@ func (x *scales) weigh(bodies []Body, params []Span) (text, split, work int) {
 	last = ""
 	for i := range bodies {
 		b := &bodies[i]
-		if !b.weighed() {
+		if !b.inSample() {
 			continue
 		}
 		if b.Template != last {
@@ -85,11 +85,11 @@ func (x *scales) weigh(bodies []Body, params []Span) (text, split, work int) {
 	return text, columnBits + x.split.bits(templates, literalBits) + x.split.bits(values, literalBits), work
 }
 
-// weighed reports whether a body is split and not too long for a sample.
-func (b *Body) weighed() bool { return b.shape != nil && len(b.Text) <= sampleBytes }
+// inSample reports whether a body is split and not too long for a sample.
+func (b *Body) inSample() bool { return b.shape != nil && len(b.Text) <= sampleBytes }
 
 // appendTemplate appends a template, or a byte that stands for a known template.
-func (x *scales) appendTemplate(column []byte, template string) []byte {
+func (x *sizeEstimator) appendTemplate(column []byte, template string) []byte {
 	number := hashOf(template) % knownTemplates
 	if x.known[number] == template {
 		return append(column, byte(number))
@@ -100,7 +100,7 @@ func (x *scales) appendTemplate(column []byte, template string) []byte {
 
 // appendParams appends the parameters that differ from the parameters of the previous body,
 // and a byte that says which parameters differ.
-func (x *scales) appendParams(values []byte, b *Body, params []Span) []byte {
+func (x *sizeEstimator) appendParams(values []byte, b *Body, params []Span) []byte {
 	changed := byte(0)
 	if len(params) != len(x.words) {
 		changed = byte(len(params))
@@ -159,7 +159,7 @@ func hashOf(text string) uint64 {
 	return h
 }
 
-func (x *scales) forget() {
+func (x *sizeEstimator) forget() {
 	if x == nil {
 		return
 	}
