@@ -75,9 +75,9 @@ func checkTarget(conn grpc.ClientConnInterface) error {
 func (c *Client) Open(ctx context.Context, root *schema.Struct, options ...OpenOption) (*Stream, error) {
 	switch {
 	case c == nil || c.conn == nil:
-		return nil, mistake("stefgrpc: Open: the client has no connection: create the client with NewClient, and check the error of NewClient")
+		return nil, usageError("stefgrpc: Open: the client has no connection: create the client with NewClient, and check the error of NewClient")
 	case root == nil || root.Name == "":
-		return nil, mistake("stefgrpc: Open: the root is nil or has no name: pass the root of the records, such as otelstef.MetricsRoot()")
+		return nil, usageError("stefgrpc: Open: the root is nil or has no name: pass the root of the records, such as otelstef.MetricsRoot()")
 	}
 	var config openConfig
 	if err := applyOptions("Open", &config, options); err != nil {

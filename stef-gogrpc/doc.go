@@ -192,7 +192,7 @@
 //	client, negotiate   opening a stream
 //	stream, stream_end  the sending end of one stream
 //	session             the API of a Session: Send, Shutdown, Stats
-//	session_opener      a goroutine for each stream of a session: opens and replaces it
+//	session_slot        a goroutine for each stream of a session: opens and replaces it
 //	session_sender      two goroutines per stream: encode and send; watch
 //	session_decide      carries out the decisions of the state machine
 //	server, server_…    the receiving end

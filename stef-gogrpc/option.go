@@ -116,7 +116,7 @@ func WithDictBytes(bytes int) ClientOption {
 func applyOptions[C any, O ~func(*C) error](function string, config *C, options []O) error {
 	for i, option := range options {
 		if option == nil {
-			return mistake(fmt.Sprintf("stefgrpc: %s: option %d of %d is nil: remove it", function, i+1, len(options)))
+			return usageError(fmt.Sprintf("stefgrpc: %s: option %d of %d is nil: remove it", function, i+1, len(options)))
 		}
 		if err := option(config); err != nil {
 			return err

@@ -112,8 +112,8 @@ func (l *ReceiveLimit) connection(conn net.Conn) *limitedConn {
 	return c
 }
 
-// relieve closes the connections that hold the most bytes until the bound is met.
-func (l *ReceiveLimit) relieve() {
+// closeLargest closes the connections that hold the most bytes until the bound is met.
+func (l *ReceiveLimit) closeLargest() {
 	for l.held.Load() > l.max {
 		greediest, bytes := l.greediest()
 		if greediest == nil {
@@ -177,7 +177,7 @@ func (c *limitedConn) ReadOnReady(size int, pool mem.BufferPool) (*[]byte, int, 
 func (c *limitedConn) count(b []byte) bool {
 	grown, open := c.received(b)
 	if grown {
-		c.limit.relieve()
+		c.limit.closeLargest()
 	}
 	return open
 }

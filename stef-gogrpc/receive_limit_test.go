@@ -333,8 +333,8 @@ func TestReceiveLimitReportsOnce(t *testing.T) {
 	chosen.Add(2)
 	c.Conn = meetingConn{c.Conn, chosen}
 	var both sync.WaitGroup
-	both.Go(l.relieve)
-	both.Go(l.relieve)
+	both.Go(l.closeLargest)
+	both.Go(l.closeLargest)
 	both.Wait()
 	require.Zero(t, l.Bytes())
 	require.EqualValues(t, 1, ended.Load())

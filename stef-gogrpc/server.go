@@ -110,7 +110,7 @@ func NewServer(options ...ServerOption) (*Server, error) {
 		streams:  map[*ServerStream]struct{}{},
 		idle:     make(chan struct{}),
 	}
-	s.budget.relieve = s.evict
+	s.budget.evict = s.evict
 	return s, nil
 }
 
@@ -255,7 +255,7 @@ func (s *Server) count() int {
 func (s *Server) evict() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	latest := int64(time.Since(processStart) - pressure)
+	latest := int64(time.Since(processStart) - evictAfter)
 	var greediest *ServerStream
 	for st := range s.streams {
 		since := st.idleSince.Load()
@@ -268,7 +268,7 @@ func (s *Server) evict() {
 	}
 	if greediest != nil {
 		s.evicted.Add(1)
-		greediest.cancel(crowded("the server needs the memory that an unfinished chunk of this stream holds"))
+		greediest.cancel(memoryError("the server needs the memory that an unfinished chunk of this stream holds"))
 	}
 }
 

@@ -11,32 +11,32 @@ import (
 )
 
 // budget counts, over all streams of a server, the bytes that were received and
-// not yet read, and the bytes of unfinished chunks that were read. A claim that
-// exceeds the bound waits.
+// not yet read, and the bytes of unfinished chunks that were read. A stream reserves
+// memory before it receives bytes. A reservation that exceeds the bound waits.
 //
 // Bytes that a handler can still read are released when it reads them. Bytes of an
 // unfinished chunk are held until the client finishes the chunk, so enough of such
-// bytes would block the server. If such bytes fill the budget, relieve ends the stream that
+// bytes would block the server. If such bytes fill the budget, evict ends the stream that
 // holds most of them.
 type budget struct {
-	max     int64
-	relieve func() // nil: no stream is ended
+	max   int64
+	evict func() // nil: no stream is ended
 
 	mu      sync.Mutex
 	used    int64
-	held    int64    // part of used: bytes of unfinished chunks that were read
-	queue   []*claim // in order of arrival, so that large claims do not starve
-	waiting int64    // sum of the bytes of the claims in queue
+	held    int64          // part of used: bytes of unfinished chunks that were read
+	queue   []*reservation // in order of arrival, so that large reservations do not starve
+	waiting int64          // sum of the bytes of the reservations in queue
 }
 
-type claim struct {
+type reservation struct {
 	bytes   int64
 	granted chan struct{}
 }
 
-// pressure is how long a claim waits before the server ends a stream to make room for the claim.
+// evictAfter is how long a reservation waits before the server ends a stream to make room for the reservation.
 // Only a stream that has waited for the same time is ended, see evict.
-const pressure = time.Second
+const evictAfter = time.Second
 
 // acquire reserves n bytes, which must fit in the whole budget, as soon as there is room for
 // them. It returns the error of the context, or an error of KindLimit if the bytes that wait
@@ -50,32 +50,32 @@ func (b *budget) acquire(ctx context.Context, n int64) error {
 	}
 	if b.waiting > b.max {
 		b.mu.Unlock()
-		return crowded("the server has no memory left for received data")
+		return memoryError("the server has no memory left for received data")
 	}
-	c := &claim{bytes: n, granted: make(chan struct{})}
+	c := &reservation{bytes: n, granted: make(chan struct{})}
 	b.queue = append(b.queue, c)
 	b.waiting += n
 	b.mu.Unlock()
 
-	patience := time.NewTicker(pressure)
-	defer patience.Stop()
+	ticker := time.NewTicker(evictAfter)
+	defer ticker.Stop()
 	for {
 		select {
 		case <-c.granted:
 			return nil
 		case <-ctx.Done():
-			b.withdraw(c)
+			b.cancel(c)
 			return ctx.Err()
-		case <-patience.C:
-			if b.relieve != nil && b.blockedBy(c) {
-				b.relieve()
+		case <-ticker.C:
+			if b.evict != nil && b.blockedBy(c) {
+				b.evict()
 			}
 		}
 	}
 }
 
-// blockedBy reports whether c is the next claim and waits because of unfinished chunks.
-func (b *budget) blockedBy(c *claim) bool {
+// blockedBy reports whether c is the next reservation and waits because of unfinished chunks.
+func (b *budget) blockedBy(c *reservation) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return len(b.queue) > 0 && b.queue[0] == c && (b.held > b.max/2 || b.held == b.used)
@@ -103,8 +103,8 @@ func (b *budget) release(n int64) {
 	b.grant()
 }
 
-// withdraw cancels a claim. If the claim is already granted, its bytes are released.
-func (b *budget) withdraw(c *claim) {
+// cancel ends the wait of a reservation. If the reservation is already granted, its bytes are released.
+func (b *budget) cancel(c *reservation) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if i := slices.Index(b.queue, c); i >= 0 {

@@ -32,7 +32,7 @@ func TestBudgetGrantsInOrder(t *testing.T) {
 			synctest.Wait()
 		}
 		wait(1, 10) // needs the whole budget
-		wait(2, 1)  // fits, but queues behind the first claim
+		wait(2, 1)  // fits, but queues behind the first reservation
 		used, waiting := b.state()
 		require.Equal(t, int64(6), used)
 		require.Equal(t, 2, waiting)
@@ -71,17 +71,17 @@ func TestBudgetGrantsAfterCanceledClaim(t *testing.T) {
 	})
 }
 
-// A stream waits for bytes of the budget with a claim. If the claim is granted while the stream ends,
+// A stream waits for bytes of the budget with a reservation. If the reservation is granted while the stream ends,
 // its bytes are released.
 func TestBudgetReclaimsGrantedClaims(t *testing.T) {
 	b := &budget{max: 10, used: 10}
-	late, next := &claim{7, make(chan struct{})}, &claim{8, make(chan struct{})}
-	b.queue = []*claim{late, next}
+	late, next := &reservation{7, make(chan struct{})}, &reservation{8, make(chan struct{})}
+	b.queue = []*reservation{late, next}
 	b.release(10)
 	<-late.granted
-	b.withdraw(late)
+	b.cancel(late)
 	<-next.granted
-	b.withdraw(next)
+	b.cancel(next)
 	used, waiting := b.state()
 	require.Zero(t, used)
 	require.Zero(t, waiting)

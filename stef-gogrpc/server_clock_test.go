@@ -232,7 +232,7 @@ func TestServerEvictsEmptyMessages(t *testing.T) {
 		honest.data(true, "header")
 		honest.data(true, strings.Repeat("y", 200))
 		for range 30 {
-			time.Sleep(pressure / 10)
+			time.Sleep(evictAfter / 10)
 			hostile.data(false)
 		}
 		synctest.Wait()

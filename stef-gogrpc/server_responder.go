@@ -58,7 +58,7 @@ func (r *responder) note(change func(*ledger.Receiver)) {
 	if r.ledger.Ranges() > maxRanges {
 		// Store nothing more: a later AckUpTo would accept records whose rejection is not stored.
 		r.full = true
-		r.fail(crowded(fmt.Sprintf("the handler finished more than %d separate ranges of records, but not the records before them: call AckUpTo more often", maxRanges)))
+		r.fail(memoryError(fmt.Sprintf("the handler finished more than %d separate ranges of records, but not the records before them: call AckUpTo more often", maxRanges)))
 	}
 }
 

@@ -91,8 +91,8 @@ var (
 	errPanicked = status.Error(codes.Internal, "the handler of the server panicked")
 )
 
-// crowded returns the error of a stream that ends because the server lacks memory.
-func crowded(reason string) *Error {
+// memoryError returns the error of a stream that ends because the server lacks memory.
+func memoryError(reason string) *Error {
 	return &Error{Kind: KindLimit, Code: codes.ResourceExhausted, HasRetryInfo: true, RetryDelay: busyDelay, Err: errors.New(reason)}
 }
 

@@ -49,7 +49,7 @@ func TestReasons(t *testing.T) {
 	// The error that Send returns if its context ends while no stream is open.
 	gone := &Error{Kind: KindCanceled, Code: codes.DeadlineExceeded, Err: context.DeadlineExceeded}
 	require.Empty(t, Reason(&UnsentError{Cause: gone}))
-	(&lapse{err: FromStatus(errBusy).at("opening a stream")}).explain(gone)
+	(&openFailure{err: FromStatus(errBusy).at("opening a stream")}).explain(gone)
 	require.Equal(t, ReasonBusy, Reason(&UnsentError{Cause: gone}))
 
 	// The text of the error names the kind only once, and the delay that the handler set arrives at

@@ -78,7 +78,7 @@ type Session[B any] struct {
 	config    SessionConfig
 	open      func(ctx context.Context) (sessionStream, error)
 	newWriter func(sessionStream) (BatchWriter[B], error)
-	openers   []*opener[B]
+	slots     []*slot[B]
 	jobs      sync.Pool       // of *job[B]
 	opening   context.Context // ends when no more streams are to be opened
 	stop      context.CancelFunc
@@ -86,7 +86,7 @@ type Session[B any] struct {
 	finished  chan struct{}  // closed when all goroutines have returned
 
 	lastErr  atomic.Pointer[Error]
-	unopened atomic.Pointer[lapse] // why no stream is open; nil if a stream is open or no reason is known
+	unopened atomic.Pointer[openFailure] // why no stream is open; nil if a stream is open or no reason is known
 
 	mu      sync.Mutex
 	machine *session.Machine
@@ -114,14 +114,14 @@ func NewSession[B any](open func(ctx context.Context) (*Stream, error), newWrite
 			case err != nil:
 				return nil, err
 			case stream == nil:
-				return nil, mistake("the function that opens streams returned neither a stream nor an error")
+				return nil, usageError("the function that opens streams returned neither a stream nor an error")
 			}
 			return stream, nil
 		},
 		func(stream sessionStream) (BatchWriter[B], error) {
 			w, err := newWriter(stream.(*Stream))
 			if err = returned(err); w == nil && err == nil {
-				err = mistake("the function that creates batch writers returned neither a writer nor an error")
+				err = usageError("the function that creates batch writers returned neither a writer nor an error")
 			}
 			return w, err
 		},
@@ -153,10 +153,10 @@ func startSession[B any](
 		IdleTimeout:       c.IdleTimeout,
 	})
 	for i := range s.config.Streams {
-		s.openers = append(s.openers, newOpener(s, i))
+		s.slots = append(s.slots, newSlot(s, i))
 	}
-	s.group.Add(len(s.openers))
-	for _, o := range s.openers {
+	s.group.Add(len(s.slots))
+	for _, o := range s.slots {
 		go o.run()
 	}
 	go func() {
@@ -213,7 +213,7 @@ func (s *Session[B]) Send(ctx context.Context, batch B) error {
 // Probe makes the session immediately retry to open streams that wait for a retry.
 // Call it when the destination probably accepts streams again.
 func (s *Session[B]) Probe() {
-	for _, o := range s.openers {
+	for _, o := range s.slots {
 		signal(o.probe)
 	}
 }
@@ -246,7 +246,7 @@ func (s *Session[B]) Stats() SessionStats {
 		stats.Refused = FromStatus(st.Refused.Err)
 	}
 	if !st.Closing {
-		for _, o := range s.openers {
+		for _, o := range s.slots {
 			if o.sleeping.Load() {
 				stats.Idle++
 			}

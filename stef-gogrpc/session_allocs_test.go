@@ -31,9 +31,9 @@ type echo struct {
 
 func (e *echo) adopt(f func(ledger.News)) { e.tell = f }
 func (e *echo) answers() session.Answers  { return e }
-func (e *echo) Through() uint64           { return e.sent }
+func (e *echo) AnsweredUpTo() uint64           { return e.sent }
 func (e *echo) Answer(first, last uint64) ledger.Answer {
-	return ledger.Answer{Acknowledged: last - first + 1, Whole: true}
+	return ledger.Answer{Acknowledged: last - first + 1, Complete: true}
 }
 func (e *echo) Settle(first, last uint64) ledger.Answer { return e.Answer(first, last) }
 

@@ -196,7 +196,7 @@ func (c *SessionConfig) random() float64 {
 
 // lifetime returns how long a stream lives, or 0 if there is no limit: MaxLifetime, minus jitter.
 // regular says that the stream replaces a live stream. Other streams are often opened at the same
-// time: at the start, or after their destination was lost. Then the stream of slot n (see opener)
+// time: at the start, or after their destination was lost. Then the stream of slot n
 // has only (n+1)/Streams of this lifetime, so that the streams are not replaced at the same time.
 func (c *SessionConfig) lifetime(slot int, regular bool) time.Duration {
 	if c.MaxLifetime < 0 {
@@ -221,7 +221,7 @@ func duration(ns float64) time.Duration {
 // The longest wait that a server can request.
 const maxRetryDelay = 5 * time.Minute
 
-// retries counts the failures of one slot (see opener).
+// retries counts the failures of one slot.
 type retries struct {
 	config   *SessionConfig
 	failures int

@@ -49,7 +49,7 @@ func (s *Session[B]) carryOut(out *session.Decisions) {
 		case session.Replace:
 			close(d.Stream.Owner.(*sender[B]).replace)
 		case session.Open:
-			for _, o := range s.openers {
+			for _, o := range s.slots {
 				signal(o.demand)
 			}
 		case session.Delivered, session.Unencodable, session.HandedBack:
@@ -116,15 +116,15 @@ func (s *Session[B]) settle(d *session.Decision) {
 	j.result <- result
 }
 
-// lapse is an error after which no stream is open.
-type lapse struct {
+// openFailure is an error after which no stream is open.
+type openFailure struct {
 	err *Error
 	at  time.Time
 }
 
 // explain extends the cause of a returned batch: it adds the reason why no stream was open, and
 // sets RetryDelay to the remaining part of the delay that the peer requested.
-func (l *lapse) explain(cause *Error) {
+func (l *openFailure) explain(cause *Error) {
 	cause.Err = fmt.Errorf("%w while no stream was open: %w", cause.Err, l.err)
 	cause.RetryDelay = max(0, l.err.RetryDelay-time.Since(l.at))
 	cause.HasRetryInfo = l.err.HasRetryInfo

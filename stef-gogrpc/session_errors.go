@@ -206,16 +206,16 @@ func shutDown() *Error {
 	return &Error{Kind: KindClosed, Code: codes.Unavailable, Err: ErrSessionClosed}
 }
 
-// mistake is an error about a mistake in the program, which no retry corrects.
-type mistake string
+// usageError is an error about a mistake in the program, which no retry corrects.
+type usageError string
 
 // Error implements error.
-func (m mistake) Error() string { return string(m) }
+func (m usageError) Error() string { return string(m) }
 
 // refusal returns the fault of a failed attempt to open a stream if an early retry is useless,
 // and nil otherwise.
 func refusal(err *Error) *session.Fault {
-	if errors.As(err, new(mistake)) {
+	if errors.As(err, new(usageError)) {
 		return faultOf(err)
 	}
 	switch err.Kind {

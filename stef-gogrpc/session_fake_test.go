@@ -75,10 +75,10 @@ func (s *fakeStream) adopt(f func(ledger.News)) {
 
 func (s *fakeStream) answers() session.Answers { return s }
 
-func (s *fakeStream) Through() uint64 {
+func (s *fakeStream) AnsweredUpTo() uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.ledger.Through()
+	return s.ledger.AnsweredUpTo()
 }
 
 func (s *fakeStream) Answer(first, last uint64) ledger.Answer {

@@ -49,10 +49,10 @@ func (s *Stream) answers() session.Answers { return (*streamAnswers)(s) }
 // streamAnswers gives the state machine of a session access to the answers of a Stream.
 type streamAnswers Stream
 
-func (s *streamAnswers) Through() uint64 {
+func (s *streamAnswers) AnsweredUpTo() uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.ledger.Through()
+	return s.ledger.AnsweredUpTo()
 }
 
 func (s *streamAnswers) Answer(first, last uint64) ledger.Answer {

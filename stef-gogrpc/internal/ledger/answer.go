@@ -14,7 +14,7 @@ type Answer struct {
 	Acknowledged uint64         // number of records at the start of the range that are acknowledged or bad
 	Rejected     []wire.IDRange // positions in the range, counted from 1
 	Bad          uint64         // number of records in Rejected
-	Whole        bool           // every record is answered
+	Complete     bool           // every record is answered
 }
 
 // Hold makes the ledger keep all bad ids until they are settled.
@@ -30,9 +30,9 @@ func (l *Sender) Settle(first, last uint64) Answer {
 	return a
 }
 
-// Through returns the last id up to which every record is answered: either acknowledged or reported
+// AnsweredUpTo returns the last id up to which every record is answered: either acknowledged or reported
 // as bad.
-func (l *Sender) Through() uint64 {
+func (l *Sender) AnsweredUpTo() uint64 {
 	through := l.acked
 	for _, r := range l.rejected[l.rejected.Above(through):] {
 		if r.From > through+1 {
@@ -66,6 +66,6 @@ func (l *Sender) Answer(first, last uint64) Answer {
 			missing -= to - from + 1
 		}
 	}
-	a.Whole = last != 0 && missing == 0
+	a.Complete = last != 0 && missing == 0
 	return a
 }

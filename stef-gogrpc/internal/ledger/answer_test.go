@@ -36,11 +36,11 @@ func TestAnswer(t *testing.T) {
 	f(10, nil, Answer{})
 	f(11, nil, Answer{Acknowledged: 1})
 	f(19, nil, Answer{Acknowledged: 9})
-	f(20, nil, Answer{Acknowledged: 10, Whole: true})
-	f(30, nil, Answer{Acknowledged: 10, Whole: true})
-	f(0, []IDRange{{From: 1, To: 99}}, Answer{Rejected: []IDRange{{From: 1, To: 10}}, Bad: 10, Whole: true})
+	f(20, nil, Answer{Acknowledged: 10, Complete: true})
+	f(30, nil, Answer{Acknowledged: 10, Complete: true})
+	f(0, []IDRange{{From: 1, To: 99}}, Answer{Rejected: []IDRange{{From: 1, To: 10}}, Bad: 10, Complete: true})
 	f(15, []IDRange{{From: 11, To: 15}}, Answer{Acknowledged: 5, Rejected: []IDRange{{From: 1, To: 5}}, Bad: 5})
-	f(15, []IDRange{{From: 14, To: 20}}, Answer{Acknowledged: 5, Rejected: []IDRange{{From: 4, To: 10}}, Bad: 7, Whole: true})
+	f(15, []IDRange{{From: 14, To: 20}}, Answer{Acknowledged: 5, Rejected: []IDRange{{From: 4, To: 10}}, Bad: 7, Complete: true})
 	f(15, []IDRange{{From: 20, To: math.MaxUint64}, {From: 12, To: 12}}, Answer{Acknowledged: 5, Rejected: []IDRange{{From: 2, To: 2}, {From: 10, To: 10}}, Bad: 2})
 
 	// The last record of a batch is not known while the batch is being encoded.
@@ -48,11 +48,11 @@ func TestAnswer(t *testing.T) {
 	require.Equal(t, Answer{Acknowledged: 4, Rejected: []IDRange{{From: 3, To: 4}}, Bad: 2}, l.Answer(11, 0))
 }
 
-func TestThrough(t *testing.T) {
+func TestAnsweredUpTo(t *testing.T) {
 	f := func(want, acked uint64) {
 		t.Helper()
 		l := asked(t, Response{Rejected: []IDRange{{From: 13, To: 14}}}, Response{Rejected: []IDRange{{From: 16, To: 18}}}, Response{Acked: acked})
-		require.Equal(t, want, l.Through())
+		require.Equal(t, want, l.AnsweredUpTo())
 	}
 	f(11, 11)
 	f(14, 12)
@@ -76,7 +76,7 @@ func TestLate(t *testing.T) {
 	late(2, IDRange{From: 1, To: 5})
 	late(2, IDRange{From: 9, To: 12}) // 11 and 12 are acknowledged, but not settled
 	late(0, IDRange{From: 13, To: 20})
-	require.Equal(t, Answer{Acknowledged: 2, Rejected: []IDRange{{From: 1, To: 10}}, Bad: 10, Whole: true}, l.Answer(11, 20))
+	require.Equal(t, Answer{Acknowledged: 2, Rejected: []IDRange{{From: 1, To: 10}}, Bad: 10, Complete: true}, l.Answer(11, 20))
 }
 
 // TestHeldRangesAreKept: the answer for a batch has all bad ids of the batch, even if there are more

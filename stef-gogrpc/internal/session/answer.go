@@ -29,7 +29,7 @@ func (m *Machine) Answered(s *Stream, news ledger.News, now time.Time, out *Deci
 
 // resolve settles the batches that are answered, in order.
 func (m *Machine) resolve(s *Stream, now time.Time, out *Decisions) {
-	before, through := s.settled, s.answers.Through()
+	before, through := s.settled, s.answers.AnsweredUpTo()
 	for b := s.pending.head; b != nil && b.last != 0 && b.last <= through; b = s.pending.head {
 		s.drop(b)
 		s.settled = b.last
@@ -174,7 +174,7 @@ func (m *Machine) Ended(s *Stream, end Over, now time.Time, out *Decisions) {
 		m.refusedEmpty(cause, now)
 	}
 	s.end = cause
-	switch h, next := s.pending.head, s.answers.Through()+1; {
+	switch h, next := s.pending.head, s.answers.AnsweredUpTo()+1; {
 	case cause.Class != Refused || h == nil:
 	case end.TooLarge != wire.IDRange{}:
 		// gRPC refuses a message that is too large before the server has answered earlier batches.

@@ -117,7 +117,7 @@ func (m *Machine) handBack(b *Batch, cause *Fault, out *Decisions) {
 // caller must not send bad records again. s is the current or the last stream of the batch.
 func (m *Machine) returnBatch(b *Batch, s *Stream, cause *Fault, maybe bool, now time.Time, out *Decisions) {
 	a := s.answers.Answer(b.first, b.last)
-	if a.Whole {
+	if a.Complete {
 		m.deliver(b, s, a, now, out)
 		return
 	}

@@ -20,24 +20,24 @@ type Config struct {
 	IdleTimeout       time.Duration
 }
 
-// Machine is the state of a session. Only one goroutine at a time may call its
+// Machine is the state machine of a session. Only one goroutine at a time may call its
 // methods. The caller must carry out the resulting decisions afterwards, in order.
 type Machine struct {
-	config   Config
-	queue    list
-	streams  []*Stream // all streams that have not ended
-	live     int
-	turn     uint64
-	closing  bool
-	forced   bool
-	asleep   int    // slots (see Stream.Slot) that wait for a batch before they open a stream again
-	dormant  bool   // one of the slots that asleep counts was not told to open a stream
-	refused  *Fault // why batches do not wait while no stream is live; nil: they wait
-	empty    int    // consecutive streams that the peer refused before they had records
-	arrivals arrivals
-	callers  callers
-	pause    pause
-	counts   Counts
+	config        Config
+	queue         list
+	streams       []*Stream // all streams that have not ended
+	live          int
+	turn          uint64
+	closing       bool
+	forced        bool
+	sleepingSlots int    // slots (see Stream.Slot) that wait for a batch before they open a stream again
+	dormant       bool   // one of the slots that sleepingSlots counts was not told to open a stream
+	refused       *Fault // why batches do not wait while no stream is live; nil: they wait
+	empty         int    // consecutive streams that the peer refused before they had records
+	arrivals      arrivals
+	callers       callers
+	pause         pause
+	counts        Counts
 }
 
 // New returns a machine without streams.
@@ -200,7 +200,7 @@ func (m *Machine) Sleep() bool {
 	if m.queue.len > 0 {
 		return false
 	}
-	m.asleep++
+	m.sleepingSlots++
 	m.dormant = true
 	return true
 }
@@ -208,6 +208,6 @@ func (m *Machine) Sleep() bool {
 // Wake notes that a slot for which Sleep returned true does not wait any more: for example,
 // because of a Decision of the kind Open.
 func (m *Machine) Wake() {
-	m.asleep--
-	m.dormant = m.dormant && m.asleep > 0
+	m.sleepingSlots--
+	m.dormant = m.dormant && m.sleepingSlots > 0
 }

@@ -51,10 +51,10 @@ type Encoding struct {
 func (m *Machine) Encoded(s *Stream, b *Batch, e Encoding, now time.Time, out *Decisions) {
 	sent := e.SentTo > s.last
 	s.flushedTo = e.SentTo
-	if s.dirty.IsZero() && e.Buffered > 0 {
-		s.dirty = now
+	if s.frameStart.IsZero() && e.Buffered > 0 {
+		s.frameStart = now
 	} else if e.Buffered == 0 {
-		s.dirty = time.Time{}
+		s.frameStart = time.Time{}
 	}
 	switch {
 	case e.Unencodable != nil:
@@ -129,7 +129,7 @@ func (m *Machine) encoderFailed(s *Stream, why *Fault, now time.Time, out *Decis
 // encode; buffered is the number of bytes in the frame.
 func (m *Machine) FlushIn(s *Stream, idle bool, buffered int, now time.Time, out *Decisions) (wait time.Duration, due bool) {
 	c := &m.config
-	if s.dirty.IsZero() {
+	if s.frameStart.IsZero() {
 		return math.MaxInt64, false
 	}
 	if s.full || c.FlushBytes > 0 && buffered >= c.FlushBytes {
@@ -141,7 +141,7 @@ func (m *Machine) FlushIn(s *Stream, idle bool, buffered int, now time.Time, out
 	if idle && (m.allWait(s, now, out) || m.pause.endsEarly(s)) {
 		return 0, true
 	}
-	wait = c.FlushInterval - now.Sub(s.dirty)
+	wait = c.FlushInterval - now.Sub(s.frameStart)
 	if !idle {
 		return wait, wait <= 0
 	}
@@ -193,7 +193,7 @@ func (m *Machine) waitingCallers() (n int) {
 
 // Flushed notes that the frame of a stream has ended, or could not be ended.
 func (m *Machine) Flushed(s *Stream, e Encoding, now time.Time, out *Decisions) {
-	s.dirty, s.full = time.Time{}, false
+	s.frameStart, s.full = time.Time{}, false
 	switch {
 	case e.Lost != nil:
 		m.streamLost(s, nil, e.Lost, false, now, out)
@@ -212,4 +212,4 @@ func (m *Machine) Flushed(s *Stream, e Encoding, now time.Time, out *Decisions) 
 
 // Dirty reports whether there is something to flush. Only the encoding goroutine
 // may call it.
-func (s *Stream) Dirty() bool { return !s.dirty.IsZero() }
+func (s *Stream) Dirty() bool { return !s.frameStart.IsZero() }

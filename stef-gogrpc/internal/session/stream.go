@@ -22,7 +22,7 @@ const (
 
 // Answers is the ledger of a stream: it knows which records the peer has acknowledged or rejected.
 type Answers interface {
-	Through() uint64
+	AnsweredUpTo() uint64
 	Answer(first, last uint64) ledger.Answer
 	Settle(first, last uint64) ledger.Answer
 }
@@ -53,11 +53,11 @@ type Stream struct {
 	turn     uint64    // number, within the session, of the last batch assigned to the stream
 	idleFrom time.Time // when the last batch was answered or draining began, whichever is later
 
-	last      uint64    // id of the last record encoded
-	flushedTo uint64    // ids up to this id are in frames that have ended
-	dirty     time.Time // when the frame started; zero: there is nothing to flush
-	full      bool      // the stream is at its bounds, so the frame must end
-	flushNow  bool      // no further batch can join the frame
+	last       uint64    // id of the last record encoded
+	flushedTo  uint64    // ids up to this id are in frames that have ended
+	frameStart time.Time // when the frame started; zero: there is nothing to flush
+	full       bool      // the stream is at its bounds, so the frame must end
+	flushNow   bool      // no further batch can join the frame
 
 	end     *Fault // once ended: why the stream ended
 	blamed  *Batch // once ended: the batch that the peer refused, or nil

@@ -17,16 +17,16 @@ import (
 	"github.com/otelstef/stef/stef-gogrpc/internal/session"
 )
 
-// opener is one slot of a session: it keeps one stream open. It opens a stream, and opens the next
-// stream when this stream is too old or has ended. Each opener has one goroutine, which executes
+// slot keeps one stream of a session open. It opens a stream, and opens the next
+// stream when this stream is too old or has ended. Each slot has one goroutine, which executes
 // run.
-type opener[B any] struct {
+type slot[B any] struct {
 	session  *Session[B]
 	number   int
 	retries  retries
 	probe    chan struct{} // a call of Probe: try to open a stream now
 	demand   chan struct{} // a batch waits for a stream
-	sleeping atomic.Bool   // the opener waits for demand
+	sleeping atomic.Bool   // the slot waits for demand
 	refused  atomic.Bool   // the server refused to open a stream at the last attempt
 	once     sync.Once
 	tried    chan struct{} // closed after the first attempt
@@ -37,8 +37,8 @@ type opener[B any] struct {
 // streams better if they are not opened at the same time.
 const openStagger = time.Second
 
-func newOpener[B any](s *Session[B], number int) *opener[B] {
-	return &opener[B]{
+func newSlot[B any](s *Session[B], number int) *slot[B] {
+	return &slot[B]{
 		session: s,
 		number:  number,
 		retries: retries{config: &s.config},
@@ -48,9 +48,9 @@ func newOpener[B any](s *Session[B], number int) *opener[B] {
 	}
 }
 
-func (t *opener[B]) run() {
+func (t *slot[B]) run() {
 	defer t.session.group.Done()
-	defer t.first()
+	defer t.markTried()
 	if !t.begin() {
 		return
 	}
@@ -62,16 +62,16 @@ func (t *opener[B]) run() {
 		}
 		if err != nil {
 			wait := t.failed(err, refused)
-			t.first()
+			t.markTried()
 			if !t.pause(wait) {
 				return
 			}
 			continue
 		}
 		regular := t.install(next, current)
-		t.first()
+		t.markTried()
 		current = next
-		expired, ok := t.hold(current, regular)
+		expired, ok := t.waitForEnd(current, regular)
 		if !ok {
 			return
 		}
@@ -90,18 +90,18 @@ func (t *opener[B]) run() {
 	}
 }
 
-// first lets the opener of the next slot start.
-func (t *opener[B]) first() { t.once.Do(func() { close(t.tried) }) }
+// markTried lets the next slot start.
+func (t *slot[B]) markTried() { t.once.Do(func() { close(t.tried) }) }
 
-// begin waits until the opener may start. It returns false if the session ends first.
-func (t *opener[B]) begin() bool {
+// begin waits until the slot may start. It returns false if the session ends first.
+func (t *slot[B]) begin() bool {
 	if t.number == 0 {
 		return true
 	}
 	timer := time.NewTimer(time.Duration(t.number) * openStagger)
 	defer timer.Stop()
 	select {
-	case <-t.session.openers[t.number-1].tried:
+	case <-t.session.slots[t.number-1].tried:
 	case <-timer.C:
 	case <-t.session.opening.Done():
 		return false
@@ -111,7 +111,7 @@ func (t *opener[B]) begin() bool {
 
 // connect opens a stream and creates its writer. If this fails, failed is the error. refused is
 // set, too, if an early retry is useless or the server refused the stream.
-func (t *opener[B]) connect() (l *sender[B], refused *session.Fault, failed *Error) {
+func (t *slot[B]) connect() (l *sender[B], refused *session.Fault, failed *Error) {
 	s := t.session
 	t.drainProbe() // this attempt satisfies the probe
 	t.refused.Store(false)
@@ -167,7 +167,7 @@ func writerError(err error, end *Error) *Error {
 
 // install makes the stream next live and retires the stream current. It reports whether
 // current was live until now.
-func (t *opener[B]) install(next, current *sender[B]) (regular bool) {
+func (t *slot[B]) install(next, current *sender[B]) (regular bool) {
 	s := t.session
 	now := time.Now()
 	var previous *session.Stream
@@ -182,8 +182,8 @@ func (t *opener[B]) install(next, current *sender[B]) (regular bool) {
 	if f := s.config.Events.StreamOpened; f != nil {
 		f(t.number, now.Sub(next.began))
 	}
-	for _, other := range s.openers {
-		if other.refused.Load() { // the other opener may wait without limit
+	for _, other := range s.slots {
+		if other.refused.Load() { // the other slot may wait without limit
 			signal(other.probe)
 		}
 	}
@@ -197,9 +197,9 @@ func (t *opener[B]) install(next, current *sender[B]) (regular bool) {
 	return regular
 }
 
-// hold waits until a stream reaches its maximum age (expired) or must be replaced
+// waitForEnd waits until a stream reaches its maximum age (expired) or must be replaced
 // for another reason. ok is false at the end of the session.
-func (t *opener[B]) hold(l *sender[B], regular bool) (expired, ok bool) {
+func (t *slot[B]) waitForEnd(l *sender[B], regular bool) (expired, ok bool) {
 	var expiry <-chan time.Time
 	if life := t.session.config.lifetime(t.number, regular); life > 0 {
 		timer := time.NewTimer(life)
@@ -220,7 +220,7 @@ func (t *opener[B]) hold(l *sender[B], regular bool) (expired, ok bool) {
 // failed records a failed attempt and returns the time until the next attempt. The time is 0 if
 // the next attempt needs a call of Probe. The usual backoff applies, not ProbeInterval, if the
 // server accepted the stream and then refused it, or if another stream is live.
-func (t *opener[B]) failed(err *Error, refused *session.Fault) time.Duration {
+func (t *slot[B]) failed(err *Error, refused *session.Fault) time.Duration {
 	s := t.session
 	wait := t.retries.next(err)
 	s.lastErr.Store(err)
@@ -232,7 +232,7 @@ func (t *opener[B]) failed(err *Error, refused *session.Fault) time.Duration {
 	// that the server accepts data now.
 	t.refused.Store(refused != nil && refused.Class != session.Refused)
 	if live == 0 {
-		s.unopened.Store(&lapse{err, time.Now()})
+		s.unopened.Store(&openFailure{err, time.Now()})
 	}
 	s.mu.Unlock()
 	switch {
@@ -252,7 +252,7 @@ func (t *opener[B]) failed(err *Error, refused *session.Fault) time.Duration {
 // afterEnd is called after the end of a stream. It returns how long to wait before the next stream
 // is opened, and whether to wait for a batch first. The wait is 0 if the stream lived longer than
 // the backoff, and the server ended it gracefully without a delay.
-func (t *opener[B]) afterEnd(l *sender[B]) (wait time.Duration, idle bool) {
+func (t *slot[B]) afterEnd(l *sender[B]) (wait time.Duration, idle bool) {
 	s := t.session
 	t.drainProbe() // ignore calls of Probe while the stream was live
 	s.mu.Lock()
@@ -262,7 +262,7 @@ func (t *opener[B]) afterEnd(l *sender[B]) (wait time.Duration, idle bool) {
 	if end.Cause != nil {
 		cause = s.cause(end.Cause, nil)
 		if !end.Idle && s.machine.Status().Live == 0 {
-			s.unopened.Store(&lapse{cause, time.Now()})
+			s.unopened.Store(&openFailure{cause, time.Now()})
 		}
 	}
 	s.mu.Unlock()
@@ -280,7 +280,7 @@ func (t *opener[B]) afterEnd(l *sender[B]) (wait time.Duration, idle bool) {
 
 // sleep waits until there is a batch to send, and reports whether the session
 // continues.
-func (t *opener[B]) sleep() bool {
+func (t *slot[B]) sleep() bool {
 	s := t.session
 	t.sleeping.Store(true)
 	defer t.sleeping.Store(false)
@@ -308,7 +308,7 @@ func (t *opener[B]) sleep() bool {
 	return true
 }
 
-func (t *opener[B]) drainProbe() {
+func (t *slot[B]) drainProbe() {
 	select {
 	case <-t.probe:
 	default:
@@ -317,7 +317,7 @@ func (t *opener[B]) drainProbe() {
 
 // pause waits for the given time, or without limit if wait is 0, and reports
 // whether the session continues.
-func (t *opener[B]) pause(wait time.Duration) bool {
+func (t *slot[B]) pause(wait time.Duration) bool {
 	var over <-chan time.Time
 	if wait > 0 {
 		timer := time.NewTimer(wait)
