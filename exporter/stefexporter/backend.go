@@ -63,7 +63,7 @@ func (x *stefExporter[B]) newBackend(ctx context.Context, host component.Host, c
 	address := config.ClientConfig.Endpoint
 	b := &backend[B]{address: address, seed: seedOf(address), conns: conns, logger: x.settings.Logger, changed: changed, pause: minProbePause}
 	b.renew()
-	here := &site[B]{
+	here := &routeShared[B]{
 		config:    config,
 		signal:    x.signal,
 		conns:     conns,
@@ -85,7 +85,7 @@ func (x *stefExporter[B]) newBackend(ctx context.Context, host component.Host, c
 		here.health.logger = here.logger
 		here.reachable, here.unreachable = b.markUp, b.markDown
 	}
-	here.health.warnings = &x.siblings.warnings
+	here.health.warnings = &x.group.warnings
 	b.health = here.health
 	b.routes = &routes[B]{
 		identities: newIdentities(config.MetadataKeys),

@@ -46,7 +46,7 @@ type balancer[B any] struct {
 var errNothingDelivered = errors.New("no backend answers, or none accepts data: the log has the cause of each")
 
 func (x *stefExporter[B]) startBalancer(ctx context.Context, host component.Host) (*balancer[B], error) {
-	b := &balancer[B]{exporter: x, splitter: x.splitter, host: host, lookup: net.DefaultResolver.LookupHost, lost: throttle{period: logPeriod}, warnings: &x.siblings.warnings}
+	b := &balancer[B]{exporter: x, splitter: x.splitter, host: host, lookup: net.DefaultResolver.LookupHost, lost: throttle{period: logPeriod}, warnings: &x.group.warnings}
 	if x.lookup != nil {
 		b.lookup = x.lookup
 	}
@@ -313,7 +313,7 @@ func (b *balancer[B]) spread(ctx context.Context, batch B, tries int, result *ou
 		}
 	}()
 	if len(list) == 0 {
-		b.failed(ctx, batch, &failure{verdict: verdict{retry: true, code: codes.Unavailable}, err: errNoBackend}, result)
+		b.failed(ctx, batch, &failure{retryDecision: retryDecision{retry: true, code: codes.Unavailable}, err: errNoBackend}, result)
 		return
 	}
 	parts := b.splitter.split(batch, func(key uint64) int { return choose(seeds, key) })

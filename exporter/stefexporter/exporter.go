@@ -42,7 +42,7 @@ type stefExporter[B any] struct {
 	until    time.Time     // the deadline of the shutdown; set before stopped is closed
 	deadline *time.Timer   // ends life at the deadline of the shutdown; nil until stopping begins
 	unhook   func() bool   // removes the callback from the context of Shutdown
-	siblings *siblings     // nil before start
+	group    *signalGroup  // nil before start
 	began    time.Time     // when stopping began
 }
 
@@ -71,7 +71,7 @@ func (x *stefExporter[B]) start(ctx context.Context, host component.Host) error 
 			zap.Int64("queue_size", x.config.QueueConfig.Get().QueueSize))
 	}
 	x.telemetry.publish(x.config.Protocol)
-	x.siblings = joinSiblings(x.config)
+	x.group = joinSignalGroup(x.config)
 	var err error
 	if x.config.RoutingKey == "" {
 		x.only, err = x.newBackend(ctx, host, x.config, nil)
@@ -161,19 +161,19 @@ func (x *stefExporter[B]) isStopping() bool {
 func (x *stefExporter[B]) beginStop(ctx context.Context) {
 	x.stopping.Do(func() {
 		x.began = time.Now()
-		patience := x.config.Stef.ShutdownDrainTimeout
-		if x.siblings != nil {
-			patience = x.siblings.share()
+		drainTime := x.config.Stef.ShutdownDrainTimeout
+		if x.group != nil {
+			drainTime = x.group.share()
 		}
 		if at, ok := ctx.Deadline(); ok {
-			patience = min(patience, time.Until(at))
+			drainTime = min(drainTime, time.Until(at))
 		}
 		if !x.config.Fallback.WaitForPending && x.onlyOTLP() {
-			patience = 0
+			drainTime = 0
 		}
-		x.until = x.began.Add(patience)
+		x.until = x.began.Add(drainTime)
 		close(x.stopped)
-		x.deadline = time.AfterFunc(patience, func() { x.end(errShutdown) })
+		x.deadline = time.AfterFunc(drainTime, func() { x.end(errShutdown) })
 		x.unhook = context.AfterFunc(ctx, func() { x.end(errShutdown) })
 	})
 }
@@ -208,10 +208,10 @@ func (x *stefExporter[B]) backends() []*backend[B] {
 // shutdown is called after the last push of exporterhelper.
 func (x *stefExporter[B]) shutdown(ctx context.Context) error {
 	x.beginStop(ctx)
-	if x.siblings != nil {
+	if x.group != nil {
 		defer func() {
-			x.siblings.leave(time.Since(x.began))
-			x.siblings = nil
+			x.group.leave(time.Since(x.began))
+			x.group = nil
 		}()
 	}
 	defer x.telemetry.shutdown()

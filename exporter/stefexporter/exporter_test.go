@@ -202,7 +202,7 @@ func TestShutdownShares(t *testing.T) {
 	ld.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty().LogRecords().AppendEmpty().Body().SetStr("a")
 	require.NoError(t, metrics.ConsumeMetrics(context.Background(), md))
 	require.NoError(t, logs.ConsumeLogs(context.Background(), ld))
-	own := joinSiblings(c) // a fourth signal, which observes the shared time
+	own := joinSignalGroup(c) // a fourth signal, which observes the shared time
 	began := time.Now()
 	for _, x := range all {
 		alone, share := time.Now(), own.share()
@@ -212,24 +212,24 @@ func TestShutdownShares(t *testing.T) {
 	}
 	require.Less(t, time.Since(began), 3*drain)
 	own.leave(0)
-	families.Lock()
-	defer families.Unlock()
-	require.NotContains(t, families.of, c)
+	signalGroups.Lock()
+	defer signalGroups.Unlock()
+	require.NotContains(t, signalGroups.of, c)
 }
 
 func TestDrainTime(t *testing.T) {
 	c := &Config{Stef: StefConfig{ShutdownDrainTimeout: 10 * time.Second}}
-	d := joinSiblings(c)
+	d := joinSignalGroup(c)
 	require.Equal(t, 10*time.Second, d.share())
-	require.Same(t, d, joinSiblings(c))
-	require.Same(t, d, joinSiblings(c))
+	require.Same(t, d, joinSignalGroup(c))
+	require.Same(t, d, joinSignalGroup(c))
 	require.Equal(t, 8*time.Second, d.share())
 	d.leave(100 * time.Millisecond)
 	require.Equal(t, 8900*time.Millisecond, d.share(), "what the first signal did not use")
 	d.leave(8900 * time.Millisecond)
 	require.Equal(t, time.Second, d.share())
 	d.leave(time.Second)
-	next := joinSiblings(c)
+	next := joinSignalGroup(c)
 	require.NotSame(t, d, next)
 	next.leave(0)
 }

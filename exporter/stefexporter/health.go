@@ -24,8 +24,8 @@ const failuresUntilBad = 2
 // repeatPeriod is the time after which a warning may be repeated while a problem lasts.
 const repeatPeriod = 5 * time.Minute
 
-// firstWord is the time after which the log says that the peer has not answered, or accepts no requests.
-const firstWord = 3 * time.Second
+// answerTimeout is the time after which the log says that the peer has not answered, or accepts no requests.
+const answerTimeout = 3 * time.Second
 
 // health reports the status of the exporter to the Collector, and logs when the status
 // changes. The texts of its log lines contain signal and endpoint: by default, the Collector logs
@@ -125,10 +125,10 @@ func (h *health) failing(err error) {
 }
 
 // works reports whether a failure says nothing about other batches, because the peer accepted data less
-// than firstWord ago: for example, half of the servers behind one name may be overloaded. Such a failure
+// than answerTimeout ago: for example, half of the servers behind one name may be overloaded. Such a failure
 // does not change the status, which would otherwise change with almost every batch. The caller must hold the lock.
 func (h *health) works(code codes.Code) bool {
-	return !h.acceptedAt.IsZero() && time.Since(h.acceptedAt) < firstWord && !refusesCredentials(code)
+	return !h.acceptedAt.IsZero() && time.Since(h.acceptedAt) < answerTimeout && !refusesCredentials(code)
 }
 
 // requestFailed records a failed OTLP request.
@@ -263,14 +263,14 @@ func (h *health) known(err error) (log bool) {
 	return log
 }
 
-// stalled is called when the time firstWord has passed since a route was created, unless the peer
+// stalled is called when the time answerTimeout has passed since a route was created, unless the peer
 // has refused streams. It logs a warning if nothing has succeeded and no problem was reported.
 func (h *health) stalled() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.status == componentstatus.StatusStarting {
 		h.logger.Warn(fmt.Sprintf("No stream of %s to %s is open yet. Batches wait until the peer answers.", h.signal, h.config.ClientConfig.Endpoint),
-			zap.Stringer("waiting", firstWord))
+			zap.Stringer("waiting", answerTimeout))
 	}
 }
 

@@ -134,7 +134,7 @@ func TestWordBeforeBatches(t *testing.T) {
 	}
 	_, auto := f(ProtocolAuto)
 	endpoint, only := f(ProtocolSTEF)
-	time.Sleep(firstWord + 500*time.Millisecond)
+	time.Sleep(answerTimeout + 500*time.Millisecond)
 	require.Eventually(t, func() bool { return only.Len() > 0 }, time.Minute, time.Millisecond)
 	require.Empty(t, auto.All())
 	require.Equal(t, 1, only.Len())
@@ -166,7 +166,7 @@ func TestStartMistakes(t *testing.T) {
 // batch times out. The error in the line names the endpoint and has at most four parts.
 func TestFirstWord(t *testing.T) {
 	t.Parallel()
-	require.Less(t, firstWord, createDefaultConfig().(*Config).TimeoutConfig.Timeout/4)
+	require.Less(t, answerTimeout, createDefaultConfig().(*Config).TimeoutConfig.Timeout/4)
 	silent, err := net.Listen("tcp", "127.0.0.1:0") // accepts connections and sends nothing
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, silent.Close()) })
@@ -233,7 +233,7 @@ func TestHalfOverloaded(t *testing.T) {
 	}
 	h.accepted()
 	require.Zero(t, fail(codes.ResourceExhausted))
-	h.acceptedAt = time.Now().Add(-firstWord)
+	h.acceptedAt = time.Now().Add(-answerTimeout)
 	require.Equal(t, 1, fail(codes.ResourceExhausted))
 	h.accepted()
 	require.Equal(t, 2, fail(codes.Unauthenticated))

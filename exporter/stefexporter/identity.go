@@ -96,14 +96,14 @@ type routes[B any] struct {
 
 // of returns the route for a context. It opens the route of a new identity.
 func (r *routes[B]) of(ctx context.Context) (*route[B], *failure) {
-	who, name := r.identities.of(ctx)
+	id, name := r.identities.of(ctx)
 	r.mu.RLock()
 	known := r.byName[name]
 	r.mu.RUnlock()
 	if known != nil {
 		return known, nil
 	}
-	if err := who.validate(); err != nil {
+	if err := id.validate(); err != nil {
 		return nil, &failure{reason: dropPermanent, err: err}
 	}
 	r.mu.Lock()
@@ -112,13 +112,13 @@ func (r *routes[B]) of(ctx context.Context) (*route[B], *failure) {
 		return known, nil
 	}
 	if r.closed {
-		return nil, &failure{verdict: verdict{retry: true, code: codes.Canceled}, err: errShutdown}
+		return nil, &failure{retryDecision: retryDecision{retry: true, code: codes.Canceled}, err: errShutdown}
 	}
 	if len(r.identities.keys) > 0 && len(r.byName) >= r.limit {
 		return nil, &failure{reason: dropIdentities, err: fmt.Errorf("there are more than %d combinations of values of the metadata keys %q: "+
 			"raise metadata_cardinality_limit, or choose keys with fewer values for metadata_keys", r.limit, r.identities.keys)}
 	}
-	opened, err := r.open(who)
+	opened, err := r.open(id)
 	if err != nil {
 		return nil, &failure{reason: dropPermanent, err: err}
 	}

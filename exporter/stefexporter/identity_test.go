@@ -34,13 +34,13 @@ func TestIdentityNames(t *testing.T) {
 		{"tenant": {"a"}, "zone": {"b"}},
 		{"tenant": {"a\n1 \"b\""}},
 	} {
-		who, name := x.of(contextOf(md))
+		id, name := x.of(contextOf(md))
 		require.False(t, seen[name], name)
 		seen[name] = true
-		require.Len(t, who.headers, len(md))
+		require.Len(t, id.headers, len(md))
 		for key, values := range md {
-			require.Equal(t, values, who.headers[key])
-			require.Equal(t, values, client.FromContext(who.context(context.Background())).Metadata.Get(key)[:len(values)])
+			require.Equal(t, values, id.headers[key])
+			require.Equal(t, values, client.FromContext(id.context(context.Background())).Metadata.Get(key)[:len(values)])
 		}
 	}
 	_, one := x.of(contextOf(map[string][]string{"TENANT": {"a"}, "other": {"x"}}))

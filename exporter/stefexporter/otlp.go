@@ -21,7 +21,7 @@ import (
 const logPeriod = 10 * time.Second
 
 type otlpSender[B any] struct {
-	*site[B]
+	*routeShared[B]
 	route   *route[B]
 	export  signal.Export[B]
 	options []grpc.CallOption
@@ -33,11 +33,11 @@ type otlpSender[B any] struct {
 func newOTLPSender[B any](x *route[B]) *otlpSender[B] {
 	c := x.config
 	o := &otlpSender[B]{
-		site:    x.site,
-		route:   x,
-		export:  x.signal.OTLP.NewClient(x.conns.otlp),
-		slots:   make(chan struct{}, c.Fallback.MaxConcurrentRequests),
-		partial: throttle{period: logPeriod},
+		routeShared: x.routeShared,
+		route:       x,
+		export:      x.signal.OTLP.NewClient(x.conns.otlp),
+		slots:       make(chan struct{}, c.Fallback.MaxConcurrentRequests),
+		partial:     throttle{period: logPeriod},
 	}
 	if c.Fallback.Compression.IsCompressed() {
 		// configgrpc registers the compressors under the names that the configuration uses.
@@ -76,7 +76,7 @@ func (o *otlpSender[B]) send(ctx context.Context, b B, items int, headers metada
 }
 
 func (o *otlpSender[B]) failed(ctx context.Context, err error) *failure {
-	v := judge(err, o.config.Stef.alsoRetried())
+	v := decideRetry(err, o.config.Stef.alsoRetried())
 	o.telemetry.failed(ctx, ProtocolOTLP, v.code)
 	err = fmt.Errorf(otlpFailed+"%w", plain(err))
 	o.route.served.Store(nil)
@@ -84,7 +84,7 @@ func (o *otlpSender[B]) failed(ctx context.Context, err error) *failure {
 	if !onlyThis && (ctx.Err() == nil || v.code == codes.DeadlineExceeded) {
 		o.health.requestFailed(err, v.code)
 	}
-	return &failure{verdict: v, reason: dropPermanent, err: err, byOTLP: true}
+	return &failure{retryDecision: v, reason: dropPermanent, err: err, byOTLP: true}
 }
 
 // accepted counts the items of a request that the peer accepted. In a partial success, the

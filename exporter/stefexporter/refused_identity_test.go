@@ -234,7 +234,7 @@ func TestRefusedByOTLPSinceLong(t *testing.T) {
 	require.Equal(t, componentstatus.StatusOK, host.last().Status())
 	long := time.Now().Add(-repeatPeriod)
 	for _, r := range x.only.routes.all() {
-		if r.who.headers.Get("token")[0] == "old" {
+		if r.id.headers.Get("token")[0] == "old" {
 			r.served.Store(&long)
 			r.active.Store(int64(long.Sub(processStart)))
 		}
@@ -269,7 +269,7 @@ func TestRefusedSinceLong(t *testing.T) {
 		require.Error(t, send("new"))
 		require.Equal(t, componentstatus.StatusOK, host.last().Status())
 		for _, r := range x.only.routes.all() {
-			if r.who.headers.Get("token")[0] == "old" {
+			if r.id.headers.Get("token")[0] == "old" {
 				r.active.Store(int64(time.Since(processStart) - repeatPeriod))
 			}
 		}

@@ -245,7 +245,7 @@ func TestRefusalPause(t *testing.T) {
 	require.Equal(t, time.Second, c.refusalPause(), "never shorter than minRefusalPause")
 
 	c = createDefaultConfig().(*Config)
-	x := &route[int]{site: &site[int]{config: c}}
+	x := &route[int]{routeShared: &routeShared[int]{config: c}}
 	refusal := &stefgrpc.Error{Kind: stefgrpc.KindAuth, Err: errors.New("no")}
 	for _, want := range []time.Duration{1, 2, 4, 5, 5} {
 		x.tried = time.Now()

@@ -41,10 +41,10 @@ const (
 // and broken connections do not cause this change. The session continues and retries
 // from time to time. The first stream that opens switches the route back to STEF.
 type route[B any] struct {
-	*site[B]
+	*routeShared[B]
 	stef      *stefSender[B] // nil with protocol otlp
 	otlp      *otlpSender[B] // nil with protocol stef
-	who       identity
+	id        identity
 	usingOTLP atomic.Bool  // batches are sent by OTLP
 	accepted  atomic.Bool  // the last attempt to open a stream succeeded
 	failed    atomic.Bool  // an attempt to open a stream failed
@@ -71,8 +71,8 @@ type route[B any] struct {
 	changed   time.Time // when a connection was made or lost while the peer refused
 }
 
-// site contains what all routes to a backend share.
-type site[B any] struct {
+// routeShared contains what all routes to a backend share.
+type routeShared[B any] struct {
 	config    *Config
 	signal    *signal.Descriptor[B]
 	conns     *connections
@@ -94,15 +94,15 @@ type site[B any] struct {
 }
 
 // delivered counts the items of a batch that the peer accepted.
-func (s *site[B]) delivered(ctx context.Context, protocol Protocol, items int) {
+func (s *routeShared[B]) delivered(ctx context.Context, protocol Protocol, items int) {
 	s.telemetry.delivered(ctx, protocol, items)
 	if s.config.RoutingKey != "" && items > 0 {
 		s.telemetry.backendItems(s.config.ClientConfig.Endpoint, items)
 	}
 }
 
-func (s *site[B]) open(who identity) (*route[B], error) {
-	x := &route[B]{site: s, who: who, attempt: make(chan struct{}), resort: throttle{period: lastResortPause}}
+func (s *routeShared[B]) open(id identity) (*route[B], error) {
+	x := &route[B]{routeShared: s, id: id, attempt: make(chan struct{}), resort: throttle{period: lastResortPause}}
 	if s.config.Protocol != ProtocolSTEF {
 		x.otlp = newOTLPSender(x)
 	}
@@ -113,17 +113,17 @@ func (s *site[B]) open(who identity) (*route[B], error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	var err error
-	x.stef, err = newSTEFSender(s, who, streamWatcher{opening: func() { x.opening.Add(1) }, opened: x.opened, openFailed: x.openFailed, lost: x.lost, delivered: x.noteActive, handedBack: x.handedBack, next: x.next, outdated: x.outdated})
+	x.stef, err = newSTEFSender(s, id, streamWatcher{opening: func() { x.opening.Add(1) }, opened: x.opened, openFailed: x.openFailed, lost: x.lost, delivered: x.noteActive, handedBack: x.handedBack, next: x.next, outdated: x.outdated})
 	if err != nil {
 		return nil, err
 	}
-	x.silence = time.AfterFunc(firstWord, s.health.stalled)
+	x.silence = time.AfterFunc(answerTimeout, s.health.stalled)
 	return x, nil
 }
 
 func (x *route[B]) send(ctx context.Context, b B, items int) *failure {
 	if x.stef == nil {
-		return x.otlp.send(ctx, b, items, x.who.headers)
+		return x.otlp.send(ctx, b, items, x.id.headers)
 	}
 	if !x.usingOTLP.Load() {
 		f := x.stef.send(ctx, b, items)
@@ -132,7 +132,7 @@ func (x *route[B]) send(ctx context.Context, b B, items int) *failure {
 		}
 		x.fallBack(f.err)
 	}
-	f := x.otlp.send(ctx, b, items, x.who.headers)
+	f := x.otlp.send(ctx, b, items, x.id.headers)
 	if f == nil || f.code != codes.Unimplemented {
 		return f
 	}

@@ -19,7 +19,7 @@ import (
 )
 
 type stefSender[B any] struct {
-	*site[B]
+	*routeShared[B]
 	session *stefgrpc.Session[*batch[B]]
 	watch   streamWatcher
 	writer  []stef.WriterOption
@@ -41,12 +41,12 @@ type streamWatcher struct {
 
 // newSTEFSender starts a session. Every stream is opened with the headers of the
 // identity who.
-func newSTEFSender[B any](s *site[B], who identity, watch streamWatcher) (*stefSender[B], error) {
+func newSTEFSender[B any](s *routeShared[B], id identity, watch streamWatcher) (*stefSender[B], error) {
 	x := &stefSender[B]{
-		site:  s,
-		watch: watch,
-		bad:   throttle{period: logPeriod},
-		late:  throttle{period: logPeriod},
+		routeShared: s,
+		watch:       watch,
+		bad:         throttle{period: logPeriod},
+		late:        throttle{period: logPeriod},
 		writer: []stef.WriterOption{
 			stef.WithCompression(s.config.streamCompression()),
 			stef.WithFrameBytes(s.config.Stef.MaxFrameSizeKiB << 10),
@@ -55,7 +55,7 @@ func newSTEFSender[B any](s *site[B], who identity, watch streamWatcher) (*stefS
 	if s.config.Stef.Checksums {
 		x.writer = append(x.writer, stef.WithChecksums())
 	}
-	open, err := s.opener(who, watch.opening)
+	open, err := s.opener(id, watch.opening)
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +97,7 @@ func orOff(d time.Duration) time.Duration {
 
 // opener returns the function that opens streams. It alternates between the
 // connections.
-func (s *site[B]) opener(who identity, opening func()) (func(context.Context) (*stefgrpc.Stream, error), error) {
+func (s *routeShared[B]) opener(id identity, opening func()) (func(context.Context) (*stefgrpc.Stream, error), error) {
 	c := s.config
 	clients := make([]*stefgrpc.Client, len(s.conns.stef))
 	for i, conn := range s.conns.stef {
@@ -114,7 +114,7 @@ func (s *site[B]) opener(who identity, opening func()) (func(context.Context) (*
 	return func(ctx context.Context) (*stefgrpc.Stream, error) {
 		opening()
 		n := turn.Add(1) - 1
-		return clients[int(n)%len(clients)].Open(who.context(ctx), s.signal.RootIn(c.Stef.Schema))
+		return clients[int(n)%len(clients)].Open(id.context(ctx), s.signal.RootIn(c.Stef.Schema))
 	}, nil
 }
 
@@ -154,15 +154,15 @@ func (x *stefSender[B]) send(ctx context.Context, data B, items int) *failure {
 		x.logger.Error("A batch made the encoder panic. It is dropped.", zap.Error(panicked), zap.ByteString("stack", panicked.stack))
 		return &failure{reason: dropUnencodable, err: panicked}
 	}
-	v := judgeStream(err, x.config.Stef.alsoRetried())
+	v := decideStreamRetry(err, x.config.Stef.alsoRetried())
 	if panicked != nil {
-		v = verdict{retry: true, code: codes.Unavailable} // another batch caused the failure
+		v = retryDecision{retry: true, code: codes.Unavailable} // another batch caused the failure
 	}
 	var unsent *stefgrpc.UnsentError
 	without := (*stefgrpc.Error)(nil) // why no stream was open
 	switch {
 	case waited:
-		without, v = stefgrpc.FromStatus(err), verdict{retry: true, code: codes.Unavailable}
+		without, v = stefgrpc.FromStatus(err), retryDecision{retry: true, code: codes.Unavailable}
 	case (ctx.Err() != nil || errors.Is(err, stefgrpc.ErrSessionClosed)) && errors.As(err, &unsent):
 		errors.As(unsent.Cause.Err, &without)
 	}
@@ -174,13 +174,13 @@ func (x *stefSender[B]) send(ctx context.Context, data B, items int) *failure {
 	otlp := x.config.Protocol == ProtocolAuto && withoutSTEF(err) // the whole batch is sent by OTLP
 	if !v.retry && errors.As(err, &unsent) && !otlp && (unsent.Acknowledged > 0 || len(unsent.Rejected) > 0) {
 		delivered := x.endedWithin(ctx, b, unsent)
-		return &failure{verdict: v, err: streamError(err), delivered: delivered}
+		return &failure{retryDecision: v, err: streamError(err), delivered: delivered}
 	}
 	if without != nil {
 		err = noStreamTo(x.config.ClientConfig.Endpoint, without)
-		return &failure{verdict: v, reason: dropPermanent, err: err}
+		return &failure{retryDecision: v, reason: dropPermanent, err: err}
 	}
-	return &failure{verdict: v, reason: dropPermanent, err: streamError(err)}
+	return &failure{retryDecision: v, reason: dropPermanent, err: streamError(err)}
 }
 
 // sendFresh sends a batch. If the peer refused a stream before the batch arrived, it may

@@ -94,7 +94,7 @@ func TestOneStreamLost(t *testing.T) {
 	again()
 	require.Zero(t, count(), "the peer accepted data a moment ago")
 
-	h.acceptedAt = time.Now().Add(-firstWord)
+	h.acceptedAt = time.Now().Add(-answerTimeout)
 	again()
 	again()
 	require.Equal(t, 1, count())
@@ -105,7 +105,7 @@ func TestOneStreamLost(t *testing.T) {
 	// Few batches are accepted.
 	accepted := func() {
 		h.recovered("Batches are acknowledged", "gw:4320")
-		h.acceptedAt = time.Now().Add(-firstWord)
+		h.acceptedAt = time.Now().Add(-answerTimeout)
 	}
 	for range 10 {
 		accepted()

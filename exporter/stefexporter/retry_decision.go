@@ -14,8 +14,8 @@ import (
 	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
 )
 
-// verdict is the consequence of a failure for the batch.
-type verdict struct {
+// retryDecision is the consequence of a failure for the batch.
+type retryDecision struct {
 	retry bool
 	delay time.Duration // requested by the peer
 	code  codes.Code
@@ -41,20 +41,20 @@ func refusesCredentials(code codes.Code) bool {
 	return code == codes.Unauthenticated || code == codes.PermissionDenied
 }
 
-func judge(err error, also alsoRetried) verdict {
+func decideRetry(err error, also alsoRetried) retryDecision {
 	e := stefgrpc.FromStatus(err)
-	return verdict{
+	return retryDecision{
 		retry: e.Retryable() || also.has(e.Code),
 		delay: e.RetryDelay,
 		code:  e.Code,
 	}
 }
 
-// judgeStream returns the verdict on the batches of a stream that ended. If the
+// decideStreamRetry returns the retry decision for the batches of a stream that ended. If the
 // connection failed, or the client or the server closed the stream, the batches are
 // retried, because another stream can succeed.
-func judgeStream(err error, also alsoRetried) verdict {
-	v := judge(err, also)
+func decideStreamRetry(err error, also alsoRetried) retryDecision {
+	v := decideRetry(err, also)
 	switch stefgrpc.FromStatus(err).Kind {
 	case stefgrpc.KindUnavailable, stefgrpc.KindClosed, stefgrpc.KindCanceled, stefgrpc.KindProtocol:
 		v.retry = true
@@ -63,7 +63,7 @@ func judgeStream(err error, also alsoRetried) verdict {
 }
 
 type failure struct {
-	verdict
+	retryDecision
 	// reason is why the items are dropped, if they must not be sent again. It is ""
 	// if they were already counted.
 	reason string

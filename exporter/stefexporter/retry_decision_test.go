@@ -44,7 +44,7 @@ func TestRetryable(t *testing.T) {
 		codes.Unauthenticated:    false,
 	} {
 		retry := func(info bool, also alsoRetried) bool {
-			return judge(&stefgrpc.Error{Code: code, HasRetryInfo: info}, also).retry
+			return decideRetry(&stefgrpc.Error{Code: code, HasRetryInfo: info}, also).retry
 		}
 		require.Equal(t, want, retry(false, alsoRetried{}), code)
 		exhausted := code == codes.ResourceExhausted
@@ -67,27 +67,27 @@ func withRetryInfo(code codes.Code, delay time.Duration) error {
 }
 
 func TestJudge(t *testing.T) {
-	f := func(err error, want verdict) {
+	f := func(err error, want retryDecision) {
 		t.Helper()
-		require.Equal(t, want, judge(err, alsoRetried{}))
-		require.Equal(t, want, judge(fmt.Errorf("wrapped: %w", err), alsoRetried{}))
+		require.Equal(t, want, decideRetry(err, alsoRetried{}))
+		require.Equal(t, want, decideRetry(fmt.Errorf("wrapped: %w", err), alsoRetried{}))
 	}
-	f(status.Error(codes.Unavailable, ""), verdict{retry: true, code: codes.Unavailable})
-	f(withRetryInfo(codes.Unavailable, time.Second), verdict{retry: true, delay: time.Second, code: codes.Unavailable})
-	f(withRetryInfo(codes.ResourceExhausted, 0), verdict{retry: true, code: codes.ResourceExhausted})
-	f(status.Error(codes.ResourceExhausted, ""), verdict{code: codes.ResourceExhausted})
-	f(withRetryInfo(codes.InvalidArgument, time.Second), verdict{delay: time.Second, code: codes.InvalidArgument})
-	f(context.DeadlineExceeded, verdict{retry: true, code: codes.DeadlineExceeded})
-	f(context.Canceled, verdict{retry: true, code: codes.Canceled})
-	f(errors.New("no status"), verdict{code: codes.Unknown})
+	f(status.Error(codes.Unavailable, ""), retryDecision{retry: true, code: codes.Unavailable})
+	f(withRetryInfo(codes.Unavailable, time.Second), retryDecision{retry: true, delay: time.Second, code: codes.Unavailable})
+	f(withRetryInfo(codes.ResourceExhausted, 0), retryDecision{retry: true, code: codes.ResourceExhausted})
+	f(status.Error(codes.ResourceExhausted, ""), retryDecision{code: codes.ResourceExhausted})
+	f(withRetryInfo(codes.InvalidArgument, time.Second), retryDecision{delay: time.Second, code: codes.InvalidArgument})
+	f(context.DeadlineExceeded, retryDecision{retry: true, code: codes.DeadlineExceeded})
+	f(context.Canceled, retryDecision{retry: true, code: codes.Canceled})
+	f(errors.New("no status"), retryDecision{code: codes.Unknown})
 
-	require.True(t, judge(status.Error(codes.ResourceExhausted, ""), alsoRetried{exhausted: true}).retry)
+	require.True(t, decideRetry(status.Error(codes.ResourceExhausted, ""), alsoRetried{exhausted: true}).retry)
 }
 
 func TestJudgeStream(t *testing.T) {
 	f := func(err error, retry bool) {
 		t.Helper()
-		require.Equal(t, retry, judgeStream(err, alsoRetried{}).retry)
+		require.Equal(t, retry, decideStreamRetry(err, alsoRetried{}).retry)
 	}
 	// If the peer ends a stream with a status, the status is judged like the answer to a request.
 	f(status.Error(codes.Unavailable, ""), true)
@@ -101,7 +101,7 @@ func TestJudgeStream(t *testing.T) {
 	f(&stefgrpc.UnsentError{Cause: &stefgrpc.Error{Kind: stefgrpc.KindClosed, Code: codes.Unavailable}}, true)
 	refused := &stefgrpc.UnsentError{Cause: &stefgrpc.Error{Kind: stefgrpc.KindAuth, Code: codes.Unauthenticated}}
 	f(refused, false)
-	require.True(t, judgeStream(refused, alsoRetried{credentials: true}).retry)
+	require.True(t, decideStreamRetry(refused, alsoRetried{credentials: true}).retry)
 }
 
 func TestFailureAsError(t *testing.T) {

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// siblings has what the signals of one configuration share: the time for their shutdown, because
+// signalGroup has what the signals of one configuration share: the time for their shutdown, because
 // the Collector shuts signals down one after another, and the warnings about their peers.
-type siblings struct {
+type signalGroup struct {
 	config   *Config
 	total    time.Duration // for the shutdown
 	warnings warnings
@@ -24,19 +24,19 @@ type siblings struct {
 // reservedShare is reserved. So a signal whose peer does not answer cannot use up the time.
 const reservedShare = 10
 
-var families = struct {
+var signalGroups = struct {
 	sync.Mutex
-	of map[*Config]*siblings
-}{of: map[*Config]*siblings{}}
+	of map[*Config]*signalGroup
+}{of: map[*Config]*signalGroup{}}
 
-// joinSiblings adds a signal to the signals of a configuration.
-func joinSiblings(c *Config) *siblings {
-	families.Lock()
-	defer families.Unlock()
-	d := families.of[c]
+// joinSignalGroup adds a signal to the signals of a configuration.
+func joinSignalGroup(c *Config) *signalGroup {
+	signalGroups.Lock()
+	defer signalGroups.Unlock()
+	d := signalGroups.of[c]
 	if d == nil {
-		d = &siblings{config: c, total: c.Stef.ShutdownDrainTimeout}
-		families.of[c] = d
+		d = &signalGroup{config: c, total: c.Stef.ShutdownDrainTimeout}
+		signalGroups.of[c] = d
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -45,7 +45,7 @@ func joinSiblings(c *Config) *siblings {
 }
 
 // share returns the maximum time for a shutdown that begins now.
-func (d *siblings) share() time.Duration {
+func (d *signalGroup) share() time.Duration {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	part := d.total / reservedShare
@@ -53,13 +53,13 @@ func (d *siblings) share() time.Duration {
 }
 
 // leave removes a signal whose shutdown took the given time.
-func (d *siblings) leave(took time.Duration) {
-	families.Lock()
-	defer families.Unlock()
+func (d *signalGroup) leave(took time.Duration) {
+	signalGroups.Lock()
+	defer signalGroups.Unlock()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.used += took
 	if d.refs--; d.refs == 0 {
-		delete(families.of, d.config)
+		delete(signalGroups.of, d.config)
 	}
 }
