@@ -112,8 +112,8 @@ type Points struct {
 	interval  uint64 // interval of the last series that got its second point
 	far       [2]uint64
 	none      rest // stays empty: the rest of a series without words
-	clock     []tick
-	hand      uint32
+	ticks     []tick
+	hand      uint32 // number of the tick that the next new time replaces, once there are maxTicks
 	series    bool // the series predicts the time better than the previous point
 
 	// hop is the last step that a series made from one tick to the next. Most series
@@ -138,63 +138,63 @@ const maxTicks = 1 << 13
 const noTick = ^uint32(0)
 
 // Held returns the memory of the state beyond that of the series.
-func (s *Points) Held() int { return cap(s.clock) * int(unsafe.Sizeof(tick{})) }
+func (s *Points) Held() int { return cap(s.ticks) * int(unsafe.Sizeof(tick{})) }
 
 func (s *Points) isTick(n uint32, time uint64) bool {
-	return n < uint32(len(s.clock)) && s.clock[n].time == time
+	return n < uint32(len(s.ticks)) && s.ticks[n].time == time
 }
 
 func (s *Points) newTick(time uint64) uint32 {
 	n := s.hand
 	s.hand = (s.hand + 1) % maxTicks
 	s.hop.from = noTick
-	if n == uint32(len(s.clock)) {
-		if len(s.clock) == cap(s.clock) {
-			s.growClock()
+	if n == uint32(len(s.ticks)) {
+		if len(s.ticks) == cap(s.ticks) {
+			s.growTicks()
 		}
-		s.clock = append(s.clock, tick{time: time})
+		s.ticks = append(s.ticks, tick{time: time})
 	} else {
-		s.clock[n] = tick{time: time}
+		s.ticks[n] = tick{time: time}
 	}
 	return n
 }
 
-// growClock doubles the capacity. append would grow by a quarter: streams in which each
+// growTicks doubles the capacity. append would grow by a quarter: streams in which each
 // point has a time of its own would copy each tick several times.
-func (s *Points) growClock() {
-	grown := takeClock(min(max(firstTicks, 2*len(s.clock)), maxTicks))[:len(s.clock)]
-	copy(grown, s.clock)
-	giveClock(s.clock)
-	s.clock = grown
+func (s *Points) growTicks() {
+	grown := takeTicks(min(max(firstTicks, 2*len(s.ticks)), maxTicks))[:len(s.ticks)]
+	copy(grown, s.ticks)
+	releaseTicks(s.ticks)
+	s.ticks = grown
 }
 
-// firstTicks is the capacity of the first clock of a stream.
+// firstTicks is the capacity of the first list of ticks of a stream.
 const firstTicks = 64
 
-// clocks pools the clocks of ended streams for new streams. The index is the number of bits of
-// the capacity. Each tick is set before it is used, so clocks are not cleared.
-var clocks [15]sync.Pool // of *tick, a pointer to the first tick
+// tickPools pools the ticks of ended streams for new streams. The index is the number of bits of
+// the capacity. Each tick is set before it is used, so ticks are not cleared.
+var tickPools [15]sync.Pool // of *tick, a pointer to the first tick
 
-func takeClock(n int) []tick {
-	if t, ok := clocks[bits.Len(uint(n))].Get().(*tick); ok {
+func takeTicks(n int) []tick {
+	if t, ok := tickPools[bits.Len(uint(n))].Get().(*tick); ok {
 		return unsafe.Slice(t, n)[:0]
 	}
 	return make([]tick, 0, n)
 }
 
-func giveClock(clock []tick) {
-	if n := cap(clock); n > 0 {
-		clocks[bits.Len(uint(n))].Put(unsafe.SliceData(clock))
+func releaseTicks(ticks []tick) {
+	if n := cap(ticks); n > 0 {
+		tickPools[bits.Len(uint(n))].Put(unsafe.SliceData(ticks))
 	}
 }
 
 // next returns the number of the tick (see tick) that is predicted for the next point of a series,
 // plus one. It returns 0 if it cannot predict the tick.
 func (s *Points) next(x *Series) uint32 {
-	if x.points == 0 || x.tick >= uint32(len(s.clock)) {
+	if x.points == 0 || x.tick >= uint32(len(s.ticks)) {
 		return 0
 	}
-	if t := &s.clock[x.tick]; t.time == x.time {
+	if t := &s.ticks[x.tick]; t.time == x.time {
 		return t.next
 	}
 	return 0
@@ -202,13 +202,13 @@ func (s *Points) next(x *Series) uint32 {
 
 // Reset discards all state.
 func (s *Points) Reset() {
-	*s = Points{clock: s.clock[:0]}
+	*s = Points{ticks: s.ticks[:0]}
 	s.hop.from = noTick
 }
 
 // Release discards all state and its memory.
 func (s *Points) Release() {
-	giveClock(s.clock)
+	releaseTicks(s.ticks)
 	*s = Points{}
 	s.hop.from = noTick
 }
@@ -218,7 +218,7 @@ func (s *Points) Release() {
 func (s *Points) forecast(x *Series, next uint32) uint64 {
 	switch {
 	case next > 0:
-		return s.clock[next-1].time
+		return s.ticks[next-1].time
 	case x.points == 0 && x.Home.known:
 		return x.Home.first
 	case x.points == 0:
@@ -535,7 +535,7 @@ func (s *Points) learnFirst(x *Series, p *Point, next uint32) {
 // learnTick moves a series to the tick (see tick) of its next point. The argument next is the
 // result of the method next.
 func (s *Points) learnTick(x *Series, time uint64, next uint32) {
-	if next > 0 && s.clock[next-1].time == time {
+	if next > 0 && s.ticks[next-1].time == time {
 		h := &s.hop
 		h.from, h.to, h.fromTime, h.toTime = x.tick, next-1, x.time, time
 		x.tick = next - 1
@@ -545,7 +545,7 @@ func (s *Points) learnTick(x *Series, time uint64, next uint32) {
 	if !s.isTick(n, time) {
 		n = s.newTick(time)
 	}
-	if t := &s.clock[x.tick]; t.time == x.time {
+	if t := &s.ticks[x.tick]; t.time == x.time {
 		t.next = n + 1
 		s.hop.from = noTick
 	}

@@ -148,8 +148,8 @@ func (s *Points) TakeSteady(x *Series, residual, code uint64) (start, time, scal
 	if h := &s.hop; code == 0 && x.tick == h.from && was == h.fromTime && (s.series || time == h.toTime) {
 		time = h.toTime
 		x.tick = h.to
-	} else if next := s.next(x); code == 0 && next > 0 && (s.series || s.clock[next-1].time == time) {
-		time = s.clock[next-1].time
+	} else if next := s.next(x); code == 0 && next > 0 && (s.series || s.ticks[next-1].time == time) {
+		time = s.ticks[next-1].time
 		h.from, h.to, h.fromTime, h.toTime = x.tick, next-1, was, time
 		x.tick = next - 1
 	} else {
@@ -203,7 +203,7 @@ func (s *Points) takeTick(x *Series, code uint64) (time uint64) {
 		return time
 	}
 	if next > 0 {
-		if t := s.clock[next-1].time; s.series || t == time {
+		if t := s.ticks[next-1].time; s.series || t == time {
 			s.hop.from, s.hop.to, s.hop.fromTime, s.hop.toTime = x.tick, next-1, x.time, t
 			x.tick = next - 1
 			return t

@@ -13,20 +13,20 @@ import (
 )
 
 // randomPoint changes p to a random next point of the series. Its kind is at most last.
-func randomPoint(random *rand.Rand, p *Point, last Kind, clock *uint64) {
+func randomPoint(random *rand.Rand, p *Point, last Kind, ticks *uint64) {
 	if random.IntN(3) == 0 {
-		*clock += uint64(random.IntN(4)) * 5e9
+		*ticks += uint64(random.IntN(4)) * 5e9
 	}
 	before := p.Time
 	switch random.IntN(8) {
 	case 0:
-		p.Time = *clock + uint64(random.IntN(1000))
+		p.Time = *ticks + uint64(random.IntN(1000))
 	case 1:
 		p.Time += 5e9 + uint64(random.IntN(3))*1e6
 	case 2:
 		p.Time = random.Uint64()
 	default:
-		p.Time = *clock
+		p.Time = *ticks
 	}
 	switch random.IntN(60) {
 	case 0:
@@ -79,14 +79,14 @@ func TestShortTakesAreTake(t *testing.T) {
 				s.series[k].Home = &s.homes[k%2]
 			}
 		}
-		clock := uint64(1e18)
+		ticks := uint64(1e18)
 		for i := range 400 {
 			k := i % all
 			if random.IntN(4) == 0 {
 				k = random.IntN(all)
 			}
 			p := &points[k]
-			randomPoint(random, p, []Kind{Double, Summary}[k%2], &clock)
+			randomPoint(random, p, []Kind{Double, Summary}[k%2], &ticks)
 			writer, plain, short := &sides[0], &sides[1], &sides[2]
 			before := writer.fields
 			writer.points.Put(&writer.series[k], p, &writer.fields)
@@ -127,7 +127,7 @@ func TestShortTakesAreTake(t *testing.T) {
 				}
 			}
 			require.Equal(t, plain.points.last, short.points.last)
-			require.Equal(t, plain.points.clock, short.points.clock)
+			require.Equal(t, plain.points.ticks, short.points.ticks)
 			require.Equal(t, plain.points.series, short.points.series)
 			require.Equal(t, plain.series[k].rest, x.rest)
 			a, b := plain.series[k], *x

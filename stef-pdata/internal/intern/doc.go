@@ -7,6 +7,8 @@
 //
 // A pool first predicts: it compares the new content with the content that followed the
 // previous content last time. It hashes and looks up only if the prediction is wrong.
+// The epoch of a dictionary changes when the dictionary restarts: references from
+// an earlier epoch are invalid.
 // Pools are bounded. An encoder empties a full pool between batches, so ids stay
 // valid for at least one batch.
 package intern

@@ -261,11 +261,11 @@ func TestKeySorterGuesses(t *testing.T) {
 		var found, want SortedPairs
 		var store, plain PairStore
 		if set := s.last[7][0]; set != nil {
-			credit, pause, next := set.order.credit, set.order.pause, set.order.next
-			if s.findGuessed(new(SortedPairs), set, m, new(PairStore)) {
+			score, pause, next := set.order.score, set.order.pause, set.order.next
+			if s.findInOrder(new(SortedPairs), set, m, new(PairStore)) {
 				guessed++
 			}
-			set.order.credit, set.order.pause, set.order.next = credit, pause, next
+			set.order.score, set.order.pause, set.order.next = score, pause, next
 		}
 		s.Find(&found, m, &store, 7)
 		fresh := KeySorter{}

@@ -22,8 +22,8 @@ import (
 type KeySorter struct {
 	PairCache
 	sets  [256]*KeySet
-	last  [guesses][2]*KeySet // by context: the set that was found last, and the different set before it
-	pairs []Pair              // current pairs, in their original order
+	last  [orderSlots][2]*KeySet // by context: the set that was found last, and the different set before it
+	pairs []Pair                 // current pairs, in their original order
 }
 
 // KeySet is a set of keys.
@@ -98,11 +98,11 @@ func (p *PairStore) cut(n int) {
 // as the number of a span name: maps with the same context are likely to have the same keys.
 // The hint affects only the speed, not the result.
 func (s *KeySorter) Find(found *SortedPairs, m pcommon.Map, store *PairStore, context uint32) {
-	last := &s.last[context%guesses]
-	if last[0] != nil && s.findGuessed(found, last[0], m, store) {
+	last := &s.last[context%orderSlots]
+	if last[0] != nil && s.findInOrder(found, last[0], m, store) {
 		return
 	}
-	if last[1] == nil || !s.findGuessed(found, last[1], m, store) {
+	if last[1] == nil || !s.findInOrder(found, last[1], m, store) {
 		s.findAny(found, m, store, &last[0])
 	}
 	if found.Set != last[0] {
@@ -253,7 +253,7 @@ func (s *KeySet) fits(pairs []Pair, places []uint8) bool {
 }
 
 func makeSet(pairs []Pair) *KeySet {
-	set := &KeySet{order: keyOrder{credit: firstCredit, next: firstPause}}
+	set := &KeySet{order: keyOrder{score: initialScore, next: firstPause}}
 	pairs = slices.Clone(pairs)
 	slices.SortFunc(pairs, func(a, b Pair) int { return cmp.Compare(a.Key.Text, b.Key.Text) })
 	for i := range pairs {

@@ -36,22 +36,22 @@ type Sets struct {
 	free         []attr // space for the attributes of further sets
 	made         int    // length of free when it was allocated
 
-	// recall holds the set that was last used in each context. Different contexts may
+	// lastSets holds the set that was last used in each context. Different contexts may
 	// share a slot. Such collisions cost only time.
-	recall []uint32
-	last   uint32
+	lastSets []uint32
+	last     uint32
 
-	// churn is set if most sets are new, see RankByValue. batches and lookups count since the last
+	// mostlyNew is set if most sets are new, see RankByValue. batches and lookups count since the last
 	// Reset.
-	churn            bool
+	mostlyNew        bool
 	batches, lookups int
 }
 
-// churn is set only after this many batches and sets. With fewer, it is not clear whether
+// mostlyNew is set only after this many batches and sets. With fewer, it is not clear whether
 // series repeat.
 const (
-	minChurnBatches = 4
-	minChurnSets    = 1 << 12
+	minNewBatches = 4
+	minNewSets    = 1 << 12
 )
 
 // dictRefs are references to texts in a dictionary, which may be nil.
@@ -76,10 +76,10 @@ func (p *Sets) Init(keys, values *stef.TextDict) { p.keys.dict, p.values.dict = 
 // them by arrival instead: the next sets will be new, too, so their order relative to earlier
 // sets does not matter. Sorting by value would take as long as writing the points.
 func (p *Sets) RankByValue() {
-	if p.batches++; p.batches > minChurnBatches && p.Size() > minChurnSets && 4*p.Size() > 3*p.lookups {
-		p.churn = true
+	if p.batches++; p.batches > minNewBatches && p.Size() > minNewSets && 4*p.Size() > 3*p.lookups {
+		p.mostlyNew = true
 	}
-	if p.churn {
+	if p.mostlyNew {
 		p.RankByID(p.Size())
 		return
 	}
@@ -96,20 +96,20 @@ func (p *Sets) Reset() {
 	clear(p.layouts)
 	p.layouts = p.layouts[:0]
 	clear(p.shared)
-	if len(p.recall) > firstRecall {
-		p.recall = nil
+	if len(p.lastSets) > initialLastSets {
+		p.lastSets = nil
 	}
-	clear(p.recall)
+	clear(p.lastSets)
 	p.entries, p.shared, p.last = p.entries[:0], p.shared[:0], 0
 	p.keys.refs, p.values.refs = p.keys.refs[:0], p.values.refs[:0]
 	clear(p.pairs[:cap(p.pairs)])
 	p.free, p.made = nil, 0
-	p.churn, p.batches, p.lookups = false, 0, 0
+	p.mostlyNew, p.batches, p.lookups = false, 0, 0
 }
 
 const (
-	firstRecall = 1 << 13
-	maxRecall   = 1 << 16
+	initialLastSets = 1 << 13
+	maxLastSets     = 1 << 16
 )
 
 // Find returns the id of a set, and adds the set if it is new. It first tries a prediction: the
@@ -118,8 +118,8 @@ const (
 // differing attribute.
 func (p *Sets) Find(c *values.Copier, m pcommon.Map, context uint32) (uint32, error) {
 	p.lookups++
-	if len(p.recall) <= min(16*len(p.entries), maxRecall) {
-		p.recall = make([]uint32, max(firstRecall, 2*len(p.recall)))
+	if len(p.lastSets) <= min(16*len(p.entries), maxLastSets) {
+		p.lastSets = make([]uint32, max(initialLastSets, 2*len(p.lastSets)))
 	}
 	expected := p.slot(p.last, context)
 	if *expected != 0 {
@@ -158,7 +158,7 @@ func (p *Sets) Find(c *values.Copier, m pcommon.Map, context uint32) (uint32, er
 // context of the prediction or, after a difference, the index and hash of the first
 // attribute that differs.
 func (p *Sets) slot(set, way uint32) *uint32 {
-	return &p.recall[codec.HashPair(uint64(set), uint64(way))&uint64(len(p.recall)-1)]
+	return &p.lastSets[codec.HashPair(uint64(set), uint64(way))&uint64(len(p.lastSets)-1)]
 }
 
 // search returns the id of a set, and adds the set if it is new. like is a set that may have

@@ -62,8 +62,8 @@ type keyPrediction struct {
 
 // predictionTable holds the predictions of keys, either of attributes or of bodies.
 type predictionTable struct {
-	recent [64]*keyPrediction // by the position of the pair
-	keys   map[string]*keyPrediction
+	recent        [64]*keyPrediction // by the position of the pair
+	keys          map[string]*keyPrediction
 	withReference []*keyPrediction // predictions with a reference
 }
 
@@ -72,7 +72,7 @@ const (
 	// such a key, and of a key in a reference, in bytes. Both bound the memory of a stream. A
 	// record can have a reference in each attribute, so with long keys a record could become larger
 	// than a frame.
-	maxPredictions   = 1 << 10
+	maxPredictions  = 1 << 10
 	maxPredictedKey = 1 << 8
 	// maxReplaced is the maximum number of bytes that references in attributes and structured
 	// bodies replace in a log record. This is half of what a reader accepts. References in

@@ -19,20 +19,20 @@ import (
 // looked up.
 
 const (
-	// guesses is the number of slots, each for the last two sets of a name. If there are more
+	// orderSlots is the number of slots, each for the last two sets of a name. If there are more
 	// names, several names share a slot.
-	guesses = 1 << 8
-	// Some producers send keys in random order. The order of a set has a credit. A map in this
-	// order adds 1, up to maxCredit; any other map takes missCost. So the credit lasts if more than
-	// two thirds of the maps have the order. Without credit, the order is not tried for a pause,
-	// after which it has the credit retryCredit. Each pause is twice as long as the one before,
-	// until the credit is full again.
-	firstCredit = 4
-	maxCredit   = 8
-	missCost    = 2
-	retryCredit = 2
-	firstPause  = 1 << 6
-	maxPause    = 1 << 12
+	orderSlots = 1 << 8
+	// Some producers send keys in random order. The order of a set has a score. A map in this
+	// order adds 1, up to maxScore; any other map takes missPenalty. So the score stays positive if more than
+	// two thirds of the maps have the order. At score 0, the order is not tried for a pause,
+	// after which it has the score retryScore. Each pause is twice as long as the one before,
+	// until the score is maxScore again.
+	initialScore = 4
+	maxScore     = 8
+	missPenalty  = 2
+	retryScore   = 2
+	firstPause   = 1 << 6
+	maxPause     = 1 << 12
 )
 
 // orderedKey is a key of a set in a keyOrder.
@@ -47,15 +47,15 @@ type orderedKey struct {
 // the epoch of the key dictionary. Then this dictionary has all keys, and the references in
 // the set are valid.
 type keyOrder struct {
-	keys   []orderedKey
-	epoch  uint64
-	credit int8
-	pause  uint16 // number of maps that are not compared
-	next   uint16 // length of the next pause
+	keys  []orderedKey
+	epoch uint64
+	score int8
+	pause uint16 // number of maps that are not compared
+	next  uint16 // length of the next pause
 }
 
-// worthwhile reports whether the next map should be compared with the order.
-func (o *keyOrder) worthwhile() bool {
+// shouldTry reports whether the next map should be compared with the order.
+func (o *keyOrder) shouldTry() bool {
 	if o.pause == 0 {
 		return true
 	}
@@ -64,14 +64,14 @@ func (o *keyOrder) worthwhile() bool {
 }
 
 func (o *keyOrder) hit() {
-	if o.credit++; o.credit >= maxCredit {
-		o.credit, o.next = maxCredit, firstPause
+	if o.score++; o.score >= maxScore {
+		o.score, o.next = maxScore, firstPause
 	}
 }
 
 func (o *keyOrder) miss() {
-	if o.credit -= missCost; o.credit <= 0 {
-		o.credit, o.pause, o.next = retryCredit, o.next, min(2*o.next, maxPause)
+	if o.score -= missPenalty; o.score <= 0 {
+		o.score, o.pause, o.next = retryScore, o.next, min(2*o.next, maxPause)
 	}
 }
 
@@ -97,11 +97,11 @@ func (s *KeySorter) learnOrder(set *KeySet, pairs []Pair, places []uint8) {
 	}
 }
 
-// findGuessed is like Find, but only for a map whose keys are the keys of set in the order of
+// findInOrder is like Find, but only for a map whose keys are the keys of set in the order of
 // set.order. For all other maps it adds nothing and returns false.
-func (s *KeySorter) findGuessed(found *SortedPairs, set *KeySet, m pcommon.Map, store *PairStore) bool {
+func (s *KeySorter) findInOrder(found *SortedPairs, set *KeySet, m pcommon.Map, store *PairStore) bool {
 	c, o := &s.PairCache, &set.order
-	if m.Len() != len(o.keys) || !c.current() || o.epoch != c.epochs[0] || !o.worthwhile() {
+	if m.Len() != len(o.keys) || !c.current() || o.epoch != c.epochs[0] || !o.shouldTry() {
 		return false
 	}
 	from := len(store.Values)
