@@ -43,7 +43,7 @@ type decoder struct {
 }
 
 func (d *decoder) init(r reader, b *build.Budget, options []DecoderOption) {
-	config := newDecoderConfig(options)
+	config := applyOptions(decoderConfig{maxItems: DefaultMaxItems, maxBytes: DefaultMaxBytes}, options)
 	d.r, d.budget, d.maxItems, b.Max = r, b, config.maxItems, config.maxBytes
 }
 

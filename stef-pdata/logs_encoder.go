@@ -31,7 +31,7 @@ type LogsEncoder struct {
 // Attributes keep their order in both modes.
 func NewLogsEncoder(w *otelstef.LogsWriter, options ...EncoderOption) *LogsEncoder {
 	notNil(w == nil, "writer")
-	config := newEncoderConfig(Ordered, options)
+	config := applyOptions(encoderConfig{mode: Ordered}, options)
 	e := &LogsEncoder{w: w, rec: w.Record()}
 	e.init(config.mode, features.OfLogs(w.Fields()))
 	e.write.Init(w.Dicts(), config.templates.use(w.Stats().Compression), e.features)

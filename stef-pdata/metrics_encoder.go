@@ -30,7 +30,7 @@ type MetricsEncoder struct {
 // The default mode is Sorted.
 func NewMetricsEncoder(w *otelstef.MetricsWriter, options ...EncoderOption) *MetricsEncoder {
 	notNil(w == nil, "writer")
-	config := newEncoderConfig(Sorted, options)
+	config := applyOptions(encoderConfig{mode: Sorted}, options)
 	e := &MetricsEncoder{w: w, rec: w.Record()}
 	e.init(config.mode, features.OfMetrics(w.Fields()))
 	e.initWrite()

@@ -34,9 +34,8 @@ type encoderConfig struct {
 	templates Templates
 }
 
-// newEncoderConfig applies options to the default mode of a signal.
-func newEncoderConfig(mode Mode, options []EncoderOption) encoderConfig {
-	c := encoderConfig{mode: mode}
+// applyOptions applies options to a configuration that has the defaults.
+func applyOptions[C any, O ~func(*C)](c C, options []O) C {
 	for _, option := range options {
 		if option == nil {
 			panic("stefpdata: an option is nil")
@@ -75,17 +74,6 @@ const DefaultMaxBytes = 256 << 20
 
 type decoderConfig struct {
 	maxItems, maxBytes int
-}
-
-func newDecoderConfig(options []DecoderOption) decoderConfig {
-	c := decoderConfig{maxItems: DefaultMaxItems, maxBytes: DefaultMaxBytes}
-	for _, option := range options {
-		if option == nil {
-			panic("stefpdata: an option is nil")
-		}
-		option(&c)
-	}
-	return c
 }
 
 // DecoderOption changes how a decoder works.

@@ -30,7 +30,7 @@ type TracesEncoder struct {
 // The default mode is Sorted.
 func NewTracesEncoder(w *otelstef.SpansWriter, options ...EncoderOption) *TracesEncoder {
 	notNil(w == nil, "writer")
-	config := newEncoderConfig(Sorted, options)
+	config := applyOptions(encoderConfig{mode: Sorted}, options)
 	e := &TracesEncoder{w: w, rec: w.Record()}
 	e.init(config.mode, features.OfSpans(w.Fields()))
 	e.write.Init(w.Dicts(), e.features, &e.losses)
