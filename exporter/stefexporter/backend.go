@@ -106,7 +106,7 @@ func (x *stefExporter[B]) newBackend(ctx context.Context, host component.Host, c
 	}
 	// A push cannot return while its batch is encoded. If the peer reads nothing, encoding blocks
 	// until the stream ends. So end the streams at the end of the exporter's life.
-	b.unhook = context.AfterFunc(x.life, func() { _ = b.endStreams(x.life) })
+	b.unhook = context.AfterFunc(x.life, func() { _ = shutdownAll(x.life, b.routes.all()) })
 	return b, nil
 }
 
@@ -258,20 +258,19 @@ func (b *backend[B]) shutdown(ctx context.Context) error {
 	}
 	b.mu.Unlock()
 	b.routes.close()
-	err := b.endStreams(ctx)
+	err := shutdownAll(ctx, b.routes.all())
 	b.unhook()
 	b.cancel()
 	b.health.warnings.end(b.health)
 	return errors.Join(err, b.conns.close())
 }
 
-// endStreams ends the streams, gracefully if ctx allows enough time.
-func (b *backend[B]) endStreams(ctx context.Context) error {
-	list := b.routes.all()
+// shutdownAll shuts down all routes of a backend, or all backends, at the same time.
+func shutdownAll[T interface{ shutdown(context.Context) error }](ctx context.Context, list []T) error {
 	errs := make([]error, len(list))
 	var group sync.WaitGroup
-	for i, r := range list {
-		group.Go(func() { errs[i] = r.shutdown(ctx) })
+	for i, one := range list {
+		group.Go(func() { errs[i] = one.shutdown(ctx) })
 	}
 	group.Wait()
 	return errors.Join(errs...)

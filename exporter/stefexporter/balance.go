@@ -388,13 +388,7 @@ func (b *balancer[B]) shutdown(ctx context.Context) error {
 	b.changes.Lock()
 	b.closed = true // the resolver changes nothing any more
 	b.changes.Unlock()
-	list := b.list()
-	errs := make([]error, len(list))
-	var group sync.WaitGroup
-	for i, one := range list {
-		group.Go(func() { errs[i] = one.shutdown(ctx) })
-	}
-	group.Wait()
+	err := shutdownAll(ctx, b.list())
 	b.working.Wait()
-	return errors.Join(errs...)
+	return err
 }

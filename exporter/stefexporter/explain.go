@@ -70,19 +70,11 @@ const unresolved = "the host cannot be resolved, or has no address"
 
 var ofResolver = regexp.MustCompile(`(?:name resolver error: )?produced zero addresses|no children to pick from`)
 
-type unresolvedError struct {
-	text  string
-	cause error
-}
-
-func (e *unresolvedError) Error() string { return e.text }
-func (e *unresolvedError) Unwrap() error { return e.cause }
-
 // reworded replaces texts of an error that only developers of gRPC understand.
 func reworded(err error) error {
 	text := err.Error()
 	if plain := ofResolver.ReplaceAllLiteralString(text, unresolved); plain != text {
-		return &unresolvedError{plain, err}
+		return &plainError{plain, err}
 	}
 	return err
 }
@@ -110,13 +102,7 @@ func matchOf(text string) *textHint {
 	return nil
 }
 
-type explainedError struct {
-	text string
-	err  error
-}
-
-func (e *explainedError) Error() string { return e.text }
-func (e *explainedError) Unwrap() error { return e.err }
+type explainedError struct{ plainError }
 
 func (c *Config) otlpEndpoint() string {
 	return cmp.Or(c.Fallback.Endpoint, c.ClientConfig.Endpoint)
@@ -154,7 +140,7 @@ func (c *Config) explainAfter(err error, worked map[string]bool) error {
 	default:
 		hint = " answered this: its log may say more"
 	}
-	return &explainedError{text + " (endpoint " + endpoint + hint + ")", err}
+	return &explainedError{plainError{text + " (endpoint " + endpoint + hint + ")", err}}
 }
 
 func (c *Config) endpointOf(err error) string {
@@ -277,6 +263,7 @@ func (c *Config) closedHint(text string, worked bool) string {
 
 const otlpFailed = "OTLP request: "
 
+// plainError is an error with a text of this package instead of its own.
 type plainError struct {
 	text string
 	err  error
@@ -285,7 +272,7 @@ type plainError struct {
 // Error implements error.
 func (e *plainError) Error() string { return e.text }
 
-// Unwrap returns the error with its full text.
+// Unwrap returns the error with its own text.
 func (e *plainError) Unwrap() error { return e.err }
 
 var (

@@ -6,6 +6,7 @@ package stefexporter
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -138,11 +139,7 @@ func (r *routes[B]) untried(ctx context.Context) bool {
 func (r *routes[B]) all() []*route[B] {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	list := make([]*route[B], 0, len(r.byName))
-	for _, x := range r.byName {
-		list = append(list, x)
-	}
-	return list
+	return slices.Collect(maps.Values(r.byName))
 }
 
 // close prevents new routes.
