@@ -77,9 +77,6 @@ func (t *costTracker) acquirePermit(ctx context.Context) (err error) {
 		return nil
 	}
 	t.permit, err = t.throttle.acquirePermit(ctx, &t.client.requestThrottle)
-	if err != nil {
-		t.permit = false
-	}
 	t.pieceStart = time.Now()
 	return err
 }

@@ -122,7 +122,7 @@ func (c *core) slowDown(ctx context.Context) {
 	if c.slowed.Add(1) > maxSlowed {
 		return
 	}
-	if acquired, err := c.streamThrottle.acquirePermit(ctx, &client.streamThrottle); acquired && err == nil {
+	if acquired, _ := c.streamThrottle.acquirePermit(ctx, &client.streamThrottle); acquired {
 		c.streamThrottle.releasePermit(ctx, &client.streamThrottle, streamWork, 0)
 	}
 }

@@ -277,9 +277,6 @@ func (s *stream[T]) acquirePermit(expensive bool) (err error) {
 		return nil
 	}
 	s.permit, err = s.core.streamThrottle.acquirePermit(s.decodeCtx, &s.client.streamThrottle)
-	if err != nil {
-		s.permit = false
-	}
 	return err
 }
 

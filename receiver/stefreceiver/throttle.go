@@ -49,12 +49,13 @@ func pauseAfter(worked time.Duration, weight int64) time.Duration {
 }
 
 // acquirePermit acquires a permit if clients that are cheap to serve are active, and reports
-// whether it needed a permit. If it returns an error, it has acquired no permit.
+// whether it has acquired one.
 func (t *throttle) acquirePermit(ctx context.Context, a *usage) (bool, error) {
 	if !t.contended() {
 		return false, nil
 	}
-	return true, t.acquire(ctx, a, 1)
+	err := t.acquire(ctx, a, 1)
+	return err == nil, err
 }
 
 // contended reports whether clients that are cheap to serve are active.
