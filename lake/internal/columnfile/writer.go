@@ -63,7 +63,6 @@ type column struct {
 type Writer struct {
 	dst     *counted
 	codec   compress.Compression
-	props   *parquet.WriterProperties
 	meta    *metadata.FileMetaDataBuilder
 	columns []column
 	leaves  []*leaf
@@ -106,7 +105,7 @@ func NewWriter(dst io.Writer, schema *arrow.Schema, o Options) (*Writer, error) 
 	if err != nil {
 		return nil, err
 	}
-	w := &Writer{dst: &counted{w: dst}, codec: codec, props: props,
+	w := &Writer{dst: &counted{w: dst}, codec: codec,
 		meta: metadata.NewFileMetadataBuilder(empty.Schema, props, empty.KeyValueMetadata())}
 	plain := map[string]bool{}
 	for _, path := range o.Plain {
