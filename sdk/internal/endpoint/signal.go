@@ -89,7 +89,6 @@ type batchWriter[B any] struct {
 // panicError is the error of a batch that made the encoder panic. A bug of the encoder
 // must not end the application.
 type panicError struct {
-	batch any
 	value any
 	stack []byte
 }
@@ -106,7 +105,7 @@ func (w *batchWriter[B]) WriteBatch(b *batch[B]) (last uint64, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			w.panicked = true
-			err = &panicError{b, p, debug.Stack()} // the stream cannot continue
+			err = &panicError{p, debug.Stack()} // the stream cannot continue
 		}
 	}()
 	b.encoding.Store(w.stream)

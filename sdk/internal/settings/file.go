@@ -17,7 +17,6 @@ import (
 // File is the configuration of an exporter to files.
 type File struct {
 	Stream
-	Signal Signal
 	Rotate rotate.Options
 	// PrefixVariable is the environment variable that sets the prefix, or "" if no variable
 	// sets the prefix.
@@ -32,7 +31,6 @@ const DefaultDir = "telemetry"
 func ForFiles(signal Signal, dir string, options []FileOption) (*File, error) {
 	c := &File{
 		Stream: Stream{Compression: stef.Zstd, Adapt: true, Level: stef.LevelFastest, WindowBytes: DefaultWindowBytes},
-		Signal: signal,
 		Rotate: rotate.Options{Dir: DefaultDir, Signal: string(signal)},
 	}
 	env := env{signal: signal}

@@ -89,7 +89,6 @@ type Retry struct {
 // Endpoint is the configuration of an exporter to an endpoint.
 type Endpoint struct {
 	Stream
-	Signal Signal
 
 	Target      string
 	Insecure    bool
@@ -129,7 +128,6 @@ const (
 func ForEndpoint(signal Signal, options []Option) (*Endpoint, error) {
 	c := &Endpoint{
 		Stream: Stream{Compression: stef.Zstd, Adapt: true, Level: stef.LevelFastest, WindowBytes: DefaultWindowBytes},
-		Signal: signal,
 		Target: DefaultTarget, Timeout: DefaultTimeout, StreamLifetime: DefaultStreamLifetime,
 		Retry: Retry{Enabled: true, InitialInterval: DefaultRetryInitial, MaxInterval: DefaultRetryMax, MaxElapsedTime: DefaultRetryElapsed},
 		OTLP:  true,
