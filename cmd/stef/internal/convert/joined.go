@@ -389,7 +389,7 @@ func (c *joined) of(in *file.Input, o *Options, root *stream.Root) error {
 		case c.res.Root == root:
 			return nil
 		case c.first == in.Name:
-			return &MixedError{Err: fmt.Errorf("it holds %s, then %s", c.res.Root.Signal, root.Signal), First: c.res.Root.Signal, Found: root.Signal}
+			return &MixedError{Err: fmt.Errorf("it holds %s, then %s", c.res.Root.Signal, root.Signal)}
 		}
 		return refuse("an output has one signal, but %s has %s and %s has %s: %s", c.first, c.res.Root.Signal, in.Name, root.Signal,
 			oneOrEach)
@@ -457,7 +457,7 @@ func openBatches(in *file.Input, o *Options) (*batched, error) {
 		b.next = func() (otlpfile.Batch, error) {
 			batch, err := r.Next()
 			if err != nil && err != io.EOF {
-				err = mixed(r, o, err)
+				err = mixed(o, err)
 			}
 			return batch, err
 		}

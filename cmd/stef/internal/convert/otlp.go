@@ -96,7 +96,7 @@ func encode(in *file.Input, out io.Writer, o *Options) (*Result, error) {
 			break
 		}
 		if err != nil {
-			return nil, mixed(r, o, err)
+			return nil, mixed(o, err)
 		}
 		res.PartsIn++
 		n := count(b)
@@ -230,7 +230,7 @@ func rewrite(in *file.Input, out io.Writer, o *Options) (*Result, error) {
 			break
 		}
 		if err != nil {
-			return nil, mixed(r, o, err)
+			return nil, mixed(o, err)
 		}
 		res.Items += uint64(b.Items())
 		res.PartsIn++
@@ -279,8 +279,6 @@ func (r *Result) ignore(found []otlpfile.UnknownField) {
 // Its text says how to convert the file.
 type MixedError struct {
 	Err error
-	// First is the signal of the items before the error. Found is the signal of the next items.
-	First, Found otlpfile.Signal
 	// Advice replaces the advice of convert.
 	Advice string
 }
@@ -297,7 +295,7 @@ func (e *MixedError) Error() string {
 func (e *MixedError) Unwrap() error { return e.Err }
 
 // mixed extends the error for a file of several signals.
-func mixed(r *otlpfile.Reader, o *Options, err error) error {
+func mixed(o *Options, err error) error {
 	var at *otlpfile.Error
 	if o.Root != nil || !errors.Is(err, otlpfile.ErrSignal) || !errors.As(err, &at) {
 		return err
@@ -321,7 +319,7 @@ func mixed(r *otlpfile.Reader, o *Options, err error) error {
 	default:
 		return err
 	}
-	return &MixedError{Err: err, First: r.Signal(), Found: at.Found}
+	return &MixedError{Err: err}
 }
 
 // SignalMark is the placeholder for the signal name in an output name.

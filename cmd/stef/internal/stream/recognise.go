@@ -39,7 +39,7 @@ func Recognise(src io.Reader) (*Root, io.Reader, error) { return Roots().Recogni
 // stream, it returns the root that decodes at least one record, if there is exactly one:
 // reading the stream as that root reports the damage.
 func (roots List) Recognise(src io.Reader) (*Root, io.Reader, error) {
-	p := prefix{src: bufio.NewReaderSize(src, 64<<10), roots: roots}
+	p := prefix{src: bufio.NewReaderSize(src, 64<<10)}
 	zstd := p.headers()
 	all := func() io.Reader { return io.MultiReader(bytes.NewReader(p.seen), p.src) }
 	if p.failed != nil {
@@ -73,7 +73,7 @@ func (roots List) Recognise(src io.Reader) (*Root, io.Reader, error) {
 // Otherwise it returns nil. It examines the headers and, if they do not decide, the first frame.
 // The returned reader reads the whole stream: use it instead of src.
 func (roots List) Other(src io.Reader, root *Root) (*Root, io.Reader) {
-	p := prefix{src: bufio.NewReaderSize(src, 64<<10), roots: roots}
+	p := prefix{src: bufio.NewReaderSize(src, 64<<10)}
 	zstd := p.headers()
 	left, _ := p.fitting(roots)
 	if p.failed == nil && len(left) != 1 { // the announced schema does not decide
@@ -90,7 +90,6 @@ func (roots List) Other(src io.Reader, root *Root) (*Root, io.Reader) {
 // prefix is the beginning of a stream, up to the end of a frame.
 type prefix struct {
 	src     *bufio.Reader
-	roots   List
 	seen    []byte
 	records uint64
 	// failed is the error of the source. The end of the source is not an error here;
