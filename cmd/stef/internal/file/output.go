@@ -231,20 +231,16 @@ func (o *Output) Commit() error {
 	}
 	temp := o.file.Name()
 	o.file = nil
-	if o.path == "" {
-		if err != nil {
-			return &Error{o.Name, err}
-		}
-		return nil
-	}
-	if err == nil {
+	if err == nil && o.path != "" {
 		err = o.temps.rename(temp, o.path, o.replace)
 	}
-	if err != nil {
-		o.temps.remove(temp)
-		return &Error{o.Name, err}
+	if err == nil {
+		return nil
 	}
-	return nil
+	if o.path != "" {
+		o.temps.remove(temp)
+	}
+	return &Error{o.Name, err}
 }
 
 // Discard removes the file. After Commit it does nothing.
