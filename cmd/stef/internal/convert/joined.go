@@ -261,15 +261,11 @@ func (c *joined) omit(in *file.Input, err error) bool {
 func (c *joined) add(in *file.Input) error {
 	o := c.Options
 	c.now, c.items = &o, 0
-	var err error
 	if empty := in.Empty(); empty != nil && c.several {
 		c.res.Files = append(c.res.Files, in.Blame(empty))
 		return nil
 	}
-	if o.From, err = o.Guess(in); err != nil {
-		return err
-	}
-	if err := o.formatOut(); err != nil {
+	if err := o.formats(in); err != nil {
 		return err
 	}
 	c.res.From, c.res.To = o.From, o.To
