@@ -61,12 +61,9 @@ with times, values and ids in full. Records of other streams are printed as sent
 			out := bufio.NewWriterSize(file.Standard(env.Stdout), 64<<10)
 			if in.framed {
 				err = in.inspectMessages(out, show)
-				if e := out.Flush(); e != nil {
-					return e
-				}
-				return in.blame(err)
+			} else {
+				err = inspect(out, in.src, in.root, show)
 			}
-			err = inspect(out, in.src, in.root, show)
 			if e := out.Flush(); e != nil {
 				return e
 			}
