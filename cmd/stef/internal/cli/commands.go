@@ -79,18 +79,24 @@ func (c *command) text() string {
 			b.WriteString("\nFlags:\n\n")
 			first = false
 		}
-		// A usage is "`VALUE` TEXT", or only a text for flags without a value.
-		value, usage := "", f.Usage
-		if rest, ok := strings.CutPrefix(usage, "`"); ok {
-			value, usage, _ = strings.Cut(rest, "` ")
-		}
-		name := "--" + f.Name
-		if len(f.Name) == 1 {
-			name = "-" + f.Name
-		}
+		name, value, usage := flagParts(f)
 		fmt.Fprintf(&b, "  %s\n      %s\n", strings.TrimRight(name+" "+value, " "), strings.ReplaceAll(usage, "\n", "\n      "))
 	})
 	return b.String()
+}
+
+// flagParts returns a flag with its dashes, the value that it takes, or "" if it takes none, and the
+// text about it.
+func flagParts(f *flag.Flag) (name, value, usage string) {
+	name, usage = "--"+f.Name, f.Usage
+	if len(f.Name) == 1 {
+		name = "-" + f.Name
+	}
+	// A usage is "`VALUE` TEXT", or only a text for flags without a value.
+	if rest, ok := strings.CutPrefix(usage, "`"); ok {
+		value, usage, _ = strings.Cut(rest, "` ")
+	}
+	return name, value, usage
 }
 
 var helpCommand = &command{

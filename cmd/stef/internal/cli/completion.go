@@ -61,25 +61,18 @@ func (c *command) completed() []flagInfo {
 	var list []flagInfo
 	flags, _ := c.flags()
 	flags.VisitAll(func(f *flag.Flag) {
-		info := flagInfo{name: "--" + f.Name, usage: f.Usage}
-		if len(f.Name) == 1 {
-			info.name = "-" + f.Name
+		name, value, usage := flagParts(f)
+		info := flagInfo{name: name, value: value != ""}
+		info.usage, _, _ = strings.Cut(usage, "\n")
+		if strings.Contains(value, "|") {
+			info.values = slices.DeleteFunc(strings.Split(value, "|"), func(v string) bool { return v == "N" })
 		}
-		if rest, ok := strings.CutPrefix(f.Usage, "`"); ok {
-			var value string
-			value, info.usage, _ = strings.Cut(rest, "` ")
-			info.value = true
-			if strings.Contains(value, "|") {
-				info.values = slices.DeleteFunc(strings.Split(value, "|"), func(v string) bool { return v == "N" })
-			}
-			switch f.Name {
-			case "from":
-				info.values = convert.Formats(false)
-			case "to":
-				info.values = convert.Formats(true)
-			}
+		switch f.Name {
+		case "from":
+			info.values = convert.Formats(false)
+		case "to":
+			info.values = convert.Formats(true)
 		}
-		info.usage, _, _ = strings.Cut(info.usage, "\n")
 		list = append(list, info)
 	})
 	return list
