@@ -6,6 +6,7 @@
 package settings
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -152,16 +153,9 @@ func ForEndpoint(signal Signal, options []Option) (*Endpoint, error) {
 			return nil, fmt.Errorf("stef: %w", err)
 		}
 	}
-	if c.Retry.InitialInterval == 0 {
-		c.Retry.InitialInterval = DefaultRetryInitial
-	}
-	if c.Retry.MaxInterval == 0 {
-		c.Retry.MaxInterval = DefaultRetryMax
-	}
-	if c.Retry.MaxElapsedTime == 0 {
-		c.Retry.MaxElapsedTime = DefaultRetryElapsed
-	}
-	c.Retry.MaxElapsedTime = max(0, c.Retry.MaxElapsedTime)
+	c.Retry.InitialInterval = cmp.Or(c.Retry.InitialInterval, DefaultRetryInitial)
+	c.Retry.MaxInterval = cmp.Or(c.Retry.MaxInterval, DefaultRetryMax)
+	c.Retry.MaxElapsedTime = max(0, cmp.Or(c.Retry.MaxElapsedTime, DefaultRetryElapsed))
 	env.report()
 	return c, nil
 }
