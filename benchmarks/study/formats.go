@@ -4,6 +4,8 @@
 package study
 
 import (
+	"cmp"
+
 	"github.com/otelstef/stef/benchmarks/report"
 	"github.com/otelstef/stef/internal/otlpfile"
 )
@@ -12,14 +14,7 @@ func formats(c *Context) (*Outcome, error) {
 	t := c.table("formats", "The formats and how they are set up")
 	t.Columns = report.Text("format", "set up", "own compression", "does not carry")
 	for _, f := range sizeFormats(otlpfile.Metrics) {
-		own, drops := f.Own(), f.Drops(otlpfile.SignalUnknown)
-		if own == "" {
-			own = "none"
-		}
-		if drops == "" {
-			drops = "carries everything"
-		}
-		t.Add(f.Name(), f.Setup(), own, drops)
+		t.Add(f.Name(), f.Setup(), cmp.Or(f.Own(), "none"), cmp.Or(f.Drops(otlpfile.SignalUnknown), "carries everything"))
 	}
 	sets := c.table("sets", "The telemetry")
 	sets.Columns = append(report.Text("set"), report.Column{Name: "batches", Format: report.Whole}, report.Column{Name: "items", Format: report.Whole},
