@@ -42,12 +42,8 @@ func fits(dir string, generated stefgen.File) error {
 	return nil
 }
 
-// packageOf returns the package of a Go file. If content is nil, it reads the file.
-func packageOf(path string, content []byte) (string, error) {
-	var src any
-	if content != nil {
-		src = content
-	}
+// packageOf returns the package of a Go file. If src, the content, is nil, it reads the file.
+func packageOf(path string, src any) (string, error) {
 	file, err := parser.ParseFile(token.NewFileSet(), path, src, parser.PackageClauseOnly)
 	if err != nil {
 		return "", err
