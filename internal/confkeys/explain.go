@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"reflect"
 	"slices"
 	"strconv"
@@ -34,25 +35,45 @@ func explain(err error, conf map[string]any, hints, choices map[string]string, s
 
 // durations returns an error for every text that is not a valid duration, and for every
 // positive number below 1,000,000,000. The Collector reads such a number as nanoseconds, but
-// most likely its unit is missing.
+// most likely its unit is missing. It cuts a number such as 0.5 to 0, which often means no limit.
 func durations(conf map[string]any, sections []Section) []error {
 	var errs []error
 	walk("", rootOf(sections), conf, func(f entry) {
 		if f.typ != reflect.TypeFor[time.Duration]() {
 			return
 		}
-		if text, ok := f.value.(string); ok {
-			if _, err := time.ParseDuration(text); err != nil {
-				errs = append(errs, fmt.Errorf("%s is %q: write numbers with units and without spaces, such as 15s or 1m30s", f.path, text))
+		switch value := reflect.ValueOf(f.value); {
+		case !value.IsValid() || value.Type() == f.typ:
+			// Already a time.Duration: its configuration was marshaled from a struct, so no unit is missing.
+		case value.Kind() == reflect.String:
+			if _, err := time.ParseDuration(value.String()); err != nil {
+				errs = append(errs, fmt.Errorf("%s is %q: write numbers with units and without spaces, such as 15s or 1m30s", f.path, f.value))
 			}
+		case value.CanFloat() && !(math.Abs(value.Float()) < 1<<63): // also NaN and infinity
+			errs = append(errs, fmt.Errorf("%s is %v: write numbers with units and without spaces, such as 15s or 1m30s", f.path, f.value))
+		case value.CanFloat() && value.Float() != 0 && math.Abs(value.Float()) < float64(time.Second):
+			errs = append(errs, fmt.Errorf("%s is %v without a unit: write %vs or %vms", f.path, f.value, f.value, f.value))
+		case value.CanInt() && value.Int() > 0 && value.Int() < int64(time.Second):
+			errs = append(errs, withoutUnit(f.path, value.Int()))
+		}
+	})
+	return errs
+}
+
+// fractions returns an error for every number that is not whole, in the place of a whole number. The
+// Collector would cut the digits after the point.
+func fractions(conf map[string]any, sections []Section) []error {
+	var errs []error
+	walk("", rootOf(sections), conf, func(f entry) {
+		value := reflect.ValueOf(f.value)
+		if f.typ == nil || f.typ.Kind() < reflect.Int || f.typ.Kind() > reflect.Uint64 || f.typ == reflect.TypeFor[time.Duration]() || !value.CanFloat() {
 			return
 		}
-		value := reflect.ValueOf(f.value)
-		if value.IsValid() && value.Type() == f.typ {
-			return // already a time.Duration: its configuration was marshaled from a struct, so no unit is missing
-		}
-		if value.CanInt() && value.Int() > 0 && value.Int() < int64(time.Second) {
-			errs = append(errs, withoutUnit(f.path, value.Int()))
+		switch v := value.Float(); {
+		case v != math.Trunc(v): // also NaN
+			errs = append(errs, fmt.Errorf("%s is %v: set it to a whole number", f.path, f.value))
+		case math.Abs(v) >= 1<<53: // YAML reads whole numbers beyond int64 as floating-point numbers
+			errs = append(errs, fmt.Errorf("%s is %v, which is out of range", f.path, f.value))
 		}
 	})
 	return errs

@@ -5,6 +5,7 @@ package confkeys
 
 import (
 	"errors"
+	"math"
 	"testing"
 	"time"
 
@@ -117,4 +118,28 @@ func TestDurations(t *testing.T) {
 	f("queue::interval is 15000 without a unit: write 15000ms", 15000)
 	f(`queue::interval is "15 s": write numbers with units and without spaces, such as 15s or 1m30s`, "15 s")
 	f(`queue::interval is "15": write numbers with units and without spaces, such as 15s or 1m30s`, "15")
+	f("", 0.0)
+	f("", 1.5e9)
+	f("queue::interval is 0.5 without a unit: write 0.5s or 0.5ms", 0.5)
+	f("queue::interval is 300.5 without a unit: write 300.5s or 300.5ms", 300.5)
+	f("queue::interval is +Inf: write numbers with units and without spaces, such as 15s or 1m30s", math.Inf(1))
+}
+
+func TestFractions(t *testing.T) {
+	f := func(want string, value any) {
+		t.Helper()
+		err := check(map[string]any{"inner": map[string]any{"queue_size": value}}, nil, nil, Of[whole](""))
+		if want == "" {
+			require.NoError(t, err)
+			return
+		}
+		require.EqualError(t, err, want)
+	}
+	f("", 3)
+	f("", 3.0)
+	f("", 1e9)
+	f("", "3.5") // the Collector refuses it
+	f("inner::queue_size is 3.5: set it to a whole number", 3.5)
+	f("inner::queue_size is 1e+30, which is out of range", 1e30)
+	f("inner::queue_size is NaN: set it to a whole number", math.NaN())
 }
