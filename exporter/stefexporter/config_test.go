@@ -309,6 +309,7 @@ func TestConfigMistakes(t *testing.T) {
 	f(endpoint+"stef: {idle_timeout: 0.5}", "stef::idle_timeout is 0.5 without a unit: write 0.5s or 0.5ms")
 	f(endpoint+"retry_on_failure: {initial_interval: 0.5}", "retry_on_failure::initial_interval is 0.5 without a unit")
 	f(endpoint+"stef: {num_streams: 3.5}", "stef::num_streams is 3.5: set it to a whole number")
+	f(endpoint+"stef: {num_streams: '3'}", `stef::num_streams is "3": write it without quotation marks`)
 	f(endpoint+"headers: {tenant: 1}", "headers::tenant is a number: write it in quotation marks")
 	f(endpoint+"timeout: 0", "timeout is 0", "set a duration above 0")
 	f(endpoint+"timeout: 0s", "timeout is 0")

@@ -110,12 +110,10 @@ func (f *entry) mistake(hints, choices map[string]string, sections []Section) er
 	switch kind := f.typ.Kind(); {
 	case kind == reflect.Bool && value.Kind() != reflect.Bool:
 		return fmt.Errorf("%s is %v: set it to true or false", f.path, f.value)
-	case kind >= reflect.Int && kind <= reflect.Uint64 && value.Kind() == reflect.String && f.typ != reflect.TypeFor[time.Duration]():
-		if _, err := strconv.ParseInt(value.String(), 0, 64); err != nil {
-			return fmt.Errorf("%s is %q: set it to a whole number%s", f.path, f.value, withoutSizeUnit(f.path, value.String())+advice(hints[f.path]))
-		}
-	case kind >= reflect.Uint && kind <= reflect.Uint64 && value.CanInt() && value.Int() < 0:
-		return fmt.Errorf("%s is %v: set it to at least 0%s", f.path, f.value, advice(hints[f.path]))
+	case kind >= reflect.Int && kind <= reflect.Uint64 && f.typ != reflect.TypeFor[time.Duration]() && !isText(f.typ):
+		return f.notNumber(value, hints)
+	case f.typ == reflect.TypeFor[time.Duration]() && (value.Kind() == reflect.Bool || value.Kind() == reflect.Slice):
+		return fmt.Errorf("%s is %v: write numbers with units and without spaces, such as 15s or 1m30s", f.path, f.value)
 	case kind == reflect.String && (value.Kind() == reflect.Slice || value.Kind() == reflect.Map):
 		return fmt.Errorf("%s has several values: set it to one text", f.path)
 	case (kind == reflect.Map || pairs(f.typ)) && value.Kind() != reflect.Map && value.Kind() != reflect.Slice:
@@ -129,6 +127,27 @@ func (f *entry) mistake(hints, choices map[string]string, sections []Section) er
 		return fmt.Errorf("%s is %v: set it to a text, in quotation marks if it looks like a number", f.path, f.value)
 	}
 	return nil
+}
+
+// notNumber returns an error if the value is not a whole number.
+func (f *entry) notNumber(value reflect.Value, hints map[string]string) error {
+	switch {
+	case value.Kind() == reflect.String:
+		if _, err := strconv.ParseInt(value.String(), 0, 64); err == nil {
+			return fmt.Errorf("%s is %q: write it without quotation marks", f.path, f.value)
+		}
+		return fmt.Errorf("%s is %q: set it to a whole number%s", f.path, f.value, withoutSizeUnit(f.path, value.String())+advice(hints[f.path]))
+	case value.Kind() == reflect.Bool || value.Kind() == reflect.Slice || value.Kind() == reflect.Map:
+		return fmt.Errorf("%s is %v: set it to a whole number%s", f.path, f.value, advice(hints[f.path]))
+	case f.typ.Kind() >= reflect.Uint && value.CanInt() && value.Int() < 0:
+		return fmt.Errorf("%s is %v: set it to at least 0%s", f.path, f.value, advice(hints[f.path]))
+	}
+	return nil
+}
+
+// isText reports whether values of a type may be written as a text.
+func isText(t reflect.Type) bool {
+	return reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]())
 }
 
 // notTexts returns an error for an element that must be a text and is a number, or true or false. It
@@ -229,7 +248,7 @@ func (f *entry) notSection(keys []string, hints map[string]string) error {
 			return fmt.Errorf("%s is %v: %s", f.path, f.value, hint)
 		}
 	case string:
-		if reflect.PointerTo(f.typ).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()) {
+		if isText(f.typ) {
 			return nil
 		}
 	}
