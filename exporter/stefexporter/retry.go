@@ -78,8 +78,8 @@ func (x *stefExporter[B]) pushAgain(ctx context.Context, b B) error {
 				return exporterhelper.NewThrottleRetry(x.config.tooLate(rest.err, pause), pause) // too late for exporterhelper, too
 			}
 			x.noteRetry(ctx, rest.err, pause)
-			if !wait(x.stopped, pause) {
-				continue
+			if stopped := wait(x.stopped, pause); !stopped || time.Since(failed) >= rest.delay {
+				continue // a shutdown ends the pause, but not the delay that the peer named
 			}
 		}
 		pause := max(drainPause, rest.delay-time.Since(failed))

@@ -22,6 +22,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/otelstef/stef/internal/freeport"
+	"github.com/otelstef/stef/internal/signal"
 )
 
 // TestShutdownRetries: while the peer is away, the exporter is shut down. The peer returns before
@@ -83,6 +84,37 @@ func TestShutdownBetweenRetries(t *testing.T) {
 	require.EqualValues(t, 20, points[0].Value)
 	kind, _ := points[0].Attributes.Value("error.type")
 	require.Equal(t, "Shutdown", kind.AsString())
+}
+
+// TestShutdownEndsPauses: a batch that waits for a retry is sent when a shutdown begins, even if there is
+// no time for a pause.
+func TestShutdownEndsPauses(t *testing.T) {
+	t.Parallel()
+	arrived := make(chan struct{}, 1)
+	var once sync.Once
+	p := listen(t, &peer{onRequest: func(context.Context, ptrace.Traces) (r ptraceotlp.ExportResponse, err error) {
+		once.Do(func() {
+			err = status.Error(codes.Unavailable, "busy")
+			arrived <- struct{}{}
+		})
+		return r, err
+	}}, "", false, true)
+	c := queued(otlpConfig(p.addr))
+	c.RetryConfig.InitialInterval, c.RetryConfig.MaxElapsedTime = time.Hour, 0
+	core, logs := observer.New(zap.InfoLevel)
+	x := startSignal(t, c, signal.Traces)
+	x.settings.Logger = zap.New(core)
+	sent := make(chan error, 1)
+	go func() { sent <- x.push(t.Context(), spans("a")) }()
+	<-arrived
+	require.Eventually(t, func() bool { return logs.FilterMessageSnippet("Will retry").Len() == 1 }, time.Minute, time.Millisecond)
+	x.stopping.Do(func() { // like beginStop, but the time is over
+		x.began, x.until = time.Now(), time.Now()
+		x.deadline, x.unhook = time.NewTimer(time.Hour), func() bool { return true }
+		close(x.stopped)
+	})
+	require.NoError(t, <-sent)
+	require.Equal(t, []string{"a"}, p.byOTLP)
 }
 
 // TestShutdownCountsOnce: with initial_interval 0, exporterhelper also does not send a batch again that
