@@ -113,8 +113,8 @@ type Points struct {
 	far       [2]uint64
 	none      rest // stays empty: the rest of a series without words
 	ticks     []tick
-	hand      uint32 // number of the tick that the next new time replaces, once there are maxTicks
-	series    bool // the series predicts the time better than the previous point
+	hand      uint32 // number of the next new tick; after maxTicks it starts at 0 again and replaces ticks
+	series    bool   // the series predicts the time better than the previous point
 
 	// hop is the last step that a series made from one tick to the next. Most series
 	// make the same step. It is discarded when any tick changes.

@@ -108,7 +108,7 @@ func (c *cat) file(env *Env, name string) error {
 	out := bufio.NewWriterSize(file.Standard(env.Stdout), 64<<10)
 	r, err := in.root.PlainRecords(in.src)
 	if err != nil {
-		return in.blame(err)
+		return in.explainError(err)
 	}
 	err = c.records(out, r, in.root)
 	if e := out.Flush(); e != nil {
@@ -119,7 +119,7 @@ func (c *cat) file(env *Env, name string) error {
 			notesOf(env.Stderr, res)
 		}
 	}
-	return in.blame(err)
+	return in.explainError(err)
 }
 
 func (c *cat) records(out *bufio.Writer, r *stream.PlainReader, root *stream.Root) (err error) {

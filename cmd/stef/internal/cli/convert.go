@@ -352,7 +352,7 @@ func lost(res *convert.Result) error {
 // onlyEndMissing reports whether an input was converted completely and lacks only the end of its
 // compression.
 func onlyEndMissing(note error) bool {
-	_, only := unended(note, plainText(note))
+	_, only := truncationText(note, plainText(note))
 	return only
 }
 

@@ -67,7 +67,7 @@ with times, values and ids in full. Records of other streams are printed as sent
 			if e := out.Flush(); e != nil {
 				return e
 			}
-			return in.blame(err)
+			return in.explainError(err)
 		}
 	},
 }

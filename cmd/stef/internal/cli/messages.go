@@ -89,11 +89,11 @@ func repairMessages(env *Env, in *opened, out *file.Output) error {
 		return nil
 	})
 	var failed *file.Error
-	if err := in.blame(damage); errors.As(err, &failed) || errors.Is(damage, dynamic.ErrReaderLimit) || errors.Is(damage, dynamic.ErrZstdDict) {
+	if err := in.explainError(damage); errors.As(err, &failed) || errors.Is(damage, dynamic.ErrReaderLimit) || errors.Is(damage, dynamic.ErrZstdDict) {
 		return err
 	}
 	if _, err := io.Copy(io.Discard, in.src); err != nil { // read the rest of the content, so that Content counts its bytes as lost
-		if err := in.blame(err); errors.As(err, &failed) {
+		if err := in.explainError(err); errors.As(err, &failed) {
 			return err
 		}
 	}

@@ -133,7 +133,7 @@ func readSchema(name string) ([]byte, error) {
 	return text, nil
 }
 
-// opened is an open stream. Close it after use, and pass its read errors to blame.
+// opened is an open stream. Close it after use, and pass its read errors to explainError.
 type opened struct {
 	*file.Input
 	root *stream.Root
@@ -168,7 +168,7 @@ func (o *opener) open(env *Env, name string, options convert.Options) (*opened, 
 	}
 	s := &opened{Input: in, src: in, o: o, root: o.only}
 	if err := s.begin(options); err != nil {
-		err = s.blame(err)
+		err = s.explainError(err)
 		s.Close()
 		return nil, err
 	}
@@ -232,9 +232,9 @@ func (s *opened) convert(options convert.Options) {
 // errStopped ends a conversion, or the reading of messages, when no more records are needed.
 var errStopped = errors.New("the command needs no more records")
 
-// blame adds the file name to a read error. If the schema may be wrong, blame
+// explainError adds the file name to a read error. If the schema may be wrong, explainError
 // says what to do.
-func (s *opened) blame(err error) error {
+func (s *opened) explainError(err error) error {
 	if c := s.converted; c != nil && err != nil {
 		c.out.CloseWithError(errStopped)
 		if <-c.done; c.err != nil && !errors.Is(c.err, errStopped) {

@@ -96,7 +96,7 @@ func (s *opened) check() error {
 	case s.o.otlp:
 		return nil
 	case err != nil && !bytes.HasPrefix([]byte("STEF"), head):
-		return fmt.Errorf("it is not a STEF file: %s", file.Likeness(head))
+		return fmt.Errorf("it is not a STEF file: %s", file.DescribeUnknown(head))
 	case err != nil || format == convert.STEF || format == convert.STEFParts:
 		return nil // a later read reports the error
 	case s.o.repairs && format == convert.Parquet:

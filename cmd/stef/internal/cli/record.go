@@ -96,7 +96,7 @@ type recorder struct {
 	end    context.CancelCauseFunc
 
 	mu      sync.Mutex
-	tapes   map[otlpfile.Signal]*tape
+	files   map[otlpfile.Signal]*recordingFile
 	arrived uint64
 	failed  error
 }
@@ -107,9 +107,9 @@ const recordingOver = "the recording has ended"
 
 var errEnough = errors.New(recordingOver)
 
-// farewell is how long record answers further batches after --items N. The next batch of a sender
+// answerTime is how long record answers further batches after --items N. The next batch of a sender
 // without pauses arrives in this time, so the sender learns why it is not accepted.
-const farewell = 300 * time.Millisecond
+const answerTime = 300 * time.Millisecond
 
 func (c *recorder) run(env *Env, out string) error {
 	// A name without a known format is refused before any data arrives.
@@ -124,7 +124,7 @@ func (c *recorder) run(env *Env, out string) error {
 		at := strings.LastIndex(out, end)
 		return usagef("each signal needs a file of its own: put %s into the name of OUT, as in '%s-%s%s'", convert.SignalMark, out[:at], convert.SignalMark, out[at:])
 	}
-	c.out, c.say, c.tapes = out, env.Stderr, map[otlpfile.Signal]*tape{}
+	c.out, c.say, c.files = out, env.Stderr, map[otlpfile.Signal]*recordingFile{}
 	for _, root := range stream.Roots() {
 		name := c.name(root.Signal)
 		if info, err := os.Stat(filepath.Dir(name)); errors.Is(err, fs.ErrNotExist) {
@@ -166,7 +166,7 @@ func (c *recorder) run(env *Env, out string) error {
 	go func() { served <- g.Serve(&http1Listener{listener, say}) }()
 	c.untilEnd(ctx, served)
 	if c.enough() {
-		time.Sleep(farewell)
+		time.Sleep(answerTime)
 	}
 	c.stop(g, server)
 	if err := c.close(); err != nil {
@@ -245,7 +245,7 @@ func (c *recorder) name(s otlpfile.Signal) string {
 	return strings.ReplaceAll(c.out, convert.SignalMark, s.String())
 }
 
-// take writes a batch to the file (the tape) of its signal.
+// take writes a batch to the recording file of its signal.
 func (c *recorder) take(b otlpfile.Batch) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -275,13 +275,13 @@ func (c *recorder) enough() bool {
 }
 
 func (c *recorder) write(b otlpfile.Batch) error {
-	t := c.tapes[b.Signal]
+	t := c.files[b.Signal]
 	if t == nil {
 		var err error
-		if t, err = newTape(c.name(b.Signal), b.Signal, c.force); err != nil {
+		if t, err = newRecordingFile(c.name(b.Signal), b.Signal, c.force); err != nil {
 			return err
 		}
-		c.tapes[b.Signal] = t
+		c.files[b.Signal] = t
 		fmt.Fprintf(c.say, "%s arrive; writing %s\n", b.Signal, t.name)
 	}
 	if err := t.w.Write(b); err != nil {
@@ -301,7 +301,7 @@ func (c *recorder) write(b otlpfile.Batch) error {
 func (c *recorder) syncAll() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, t := range c.tapes {
+	for _, t := range c.files {
 		err := t.sync()
 		if err == nil {
 			err = t.inPlace()
@@ -326,7 +326,7 @@ func (c *recorder) close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	err := c.failed
-	for _, t := range c.tapes {
+	for _, t := range c.files {
 		if e := t.close(); err == nil {
 			err = e
 		}
@@ -335,11 +335,11 @@ func (c *recorder) close() error {
 }
 
 func (c *recorder) summarise(env *Env) {
-	if len(c.tapes) == 0 {
+	if len(c.files) == 0 {
 		fmt.Fprintln(env.Stderr, "nothing arrived")
 	}
 	for _, root := range stream.Roots() {
-		if t := c.tapes[root.Signal]; t != nil {
+		if t := c.files[root.Signal]; t != nil {
 			fmt.Fprintf(env.Stderr, "%s: %s\n", t.name, items(t.items-t.w.Skipped, root.Signal))
 			if t.w.Skipped > 0 {
 				fmt.Fprintf(env.Stderr, "left out: %s that the format cannot hold\n", items(t.w.Skipped, root.Signal))

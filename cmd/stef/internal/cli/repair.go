@@ -82,7 +82,7 @@ func repair(env *Env, o *opener, inName, outName string, force bool) error {
 	whole, err := stream.Keep(out, in.src, in.root)
 	stop()
 	if err != nil {
-		return in.blame(err)
+		return in.explainError(err)
 	}
 	if whole.Damage != nil {
 		var failed *file.Error
@@ -91,19 +91,19 @@ func repair(env *Env, o *opener, inName, outName string, force bool) error {
 		}
 	}
 	if whole.OverLimit {
-		return in.blame(whole.Damage)
+		return in.explainError(whole.Damage)
 	}
 	if in.assumed() && whole.Damage != nil && whole.Frames == 0 && !whole.Cut && !whole.NoFrame {
-		return fmt.Errorf("%w; as no frame can be read, repair writes nothing", in.blame(whole.Damage))
+		return fmt.Errorf("%w; as no frame can be read, repair writes nothing", in.explainError(whole.Damage))
 	}
 	if whole.Damage != nil && whole.Lost == 0 && !whole.Unended && !whole.Broken {
-		return in.blame(fmt.Errorf("%w; the damage is in an earlier frame, but repair cannot tell in which one, so it writes nothing", whole.Damage))
+		return in.explainError(fmt.Errorf("%w; the damage is in an earlier frame, but repair cannot tell in which one, so it writes nothing", whole.Damage))
 	}
 	if err := out.Commit(); err != nil {
 		return err
 	}
 	if whole.Damage != nil && !whole.Unended { // lossOf describes a compressed file without an end
-		fmt.Fprintln(env.Stderr, message(in.blame(whole.Damage)))
+		fmt.Fprintln(env.Stderr, message(in.explainError(whole.Damage)))
 	}
 	fmt.Fprintln(env.Stderr, lossOf(in.Input, whole)+uncheckedFrames(whole))
 	if whole.Cut && !whole.Unended && in.Packed == "zstd" && !in.Each { // a recorder that was killed between two frames leaves no block that zstd could return

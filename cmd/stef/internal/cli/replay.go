@@ -152,7 +152,7 @@ func (c *replayer) run(env *Env, names []string) error {
 	defer conn.Close()
 	sender.Retries = c.retries
 	sender.Final = func(err error) bool { return wrongPort(err) || recordingEnded(err) }
-	waits := &patience{out: env.Stderr, endpoint: c.endpoint, plainly: c.plainly}
+	waits := &waitReporter{out: env.Stderr, endpoint: c.endpoint, plainly: c.plainly}
 	sender.Waiting, sender.Unanswered = waits.notice, waits.silent
 	send := func(ctx context.Context, b otlpfile.Batch) error {
 		err := sender.Send(ctx, b)

@@ -147,7 +147,7 @@ func plainText(err error) string {
 
 // message is the text of an error for users of the program.
 func message(err error) string {
-	text, _ := unended(err, plainText(err))
+	text, _ := truncationText(err, plainText(err))
 	if errors.Is(err, stef.ErrZstdDict) || errors.Is(err, dynamic.ErrZstdDict) {
 		text, _, _ = strings.Cut(text, ": pass the dictionary of the writer")
 		text += "; use stef convert --dictionary FILE, with the file that the sender sets as dictionary in its extension stef_encoding"
@@ -169,11 +169,11 @@ func message(err error) string {
 	return text
 }
 
-// unended rewrites the error text of a compressed file that is cut exactly after a frame, part or
+// truncationText rewrites the error text of a compressed file that is cut exactly after a frame, part or
 // message. Readers report the error in the next frame, part or message, although the file has no
 // byte of it. onlyEnd says that all blocks are whole, so that only the end of the file is
 // missing.
-func unended(err error, text string) (_ string, onlyEnd bool) {
+func truncationText(err error, text string) (_ string, onlyEnd bool) {
 	var bad *file.ContentError
 	if !errors.As(err, &bad) || bad.Packed == "" || !errors.Is(err, io.ErrUnexpectedEOF) {
 		return text, false
@@ -204,7 +204,7 @@ var noEnd = map[bool][2]string{
 
 // Errors of package dynamic differ from errors of package stef: the offset precedes the
 // frame, and the error of a cut stream names the part of a frame in which the stream ends.
-// plainText and unended rewrite such errors with these patterns.
+// plainText and truncationText rewrite such errors with these patterns.
 var (
 	frameLast = regexp.MustCompile(`offset (\d+), frame (\d+)`)
 	nextPart  = regexp.MustCompile(`(frame) (\d+) at offset (\d+): (?:corrupt stream: the stream ends inside it|zstd|gzip): unexpected EOF` +

@@ -88,10 +88,10 @@ func report(env *Env, o *opener, name string, options stat.Options) error {
 	stop()
 	asOTLP := requests()
 	if err != nil {
-		return in.blame(err)
+		return in.explainError(err)
 	}
 	if rep.Whole.Damage != nil {
-		err = in.blame(rep.Whole.Damage)
+		err = in.explainError(rep.Whole.Damage)
 		var failed *file.Error
 		if in.converted != nil || errors.As(err, &failed) {
 			return err

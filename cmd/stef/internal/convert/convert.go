@@ -411,7 +411,7 @@ func (o *Options) Guess(in *file.Input) (Format, error) {
 		if inner := file.PackedHead(head); inner != "" && in.Packed != "" {
 			return Unknown, &file.ContentError{Name: in.Name, Err: fmt.Errorf("it is compressed twice (%s inside of %s): decompress one layer, such as %s -dc FILE | stef convert - OUT", inner, in.Packed, in.Packed)}
 		}
-		return Unknown, &file.ContentError{Name: in.Name, Err: fmt.Errorf("the content has none of the formats %s; %s", FormatNames, file.Likeness(head))}
+		return Unknown, &file.ContentError{Name: in.Name, Err: fmt.Errorf("the content has none of the formats %s; %s", FormatNames, file.DescribeUnknown(head))}
 	}
 	return f, nil
 }

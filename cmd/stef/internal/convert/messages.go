@@ -146,7 +146,7 @@ func (b *messageBatches) next() (otlpfile.Batch, error) {
 			b.dec = nil
 			continue
 		}
-		if err = b.m.blame(err); b.o.Root == nil || b.root == b.o.Root {
+		if err = b.m.withPosition(err); b.o.Root == nil || b.root == b.o.Root {
 			return batch, err
 		}
 		if err != nil {
@@ -169,7 +169,7 @@ func (b *messageBatches) open() error {
 	var in io.Reader = bytes.NewReader(message)
 	if b.root == nil {
 		if b.root, in, err = stream.Recognise(in); err != nil {
-			return b.m.blame(err)
+			return b.m.withPosition(err)
 		}
 	} else if other, all := stream.Roots().Other(in, b.root); other != nil {
 		b.root, in = other, all
@@ -178,7 +178,7 @@ func (b *messageBatches) open() error {
 	}
 	if b.dec, err = pdataDecoder(b.root.Signal, in, b.o.readerOptions()); err != nil {
 		b.dec = nil
-		return b.m.blame(err)
+		return b.m.withPosition(err)
 	}
 	return nil
 }
@@ -197,8 +197,8 @@ func (b *messageBatches) end() error {
 	return OtherSignal(strings.Join(names, " and "), b.o.Root.Signal, b.o.RootFlag)
 }
 
-// blame adds the offset and the number of the last message to a read error.
-func (m *Messages) blame(err error) error {
+// withPosition adds the offset and the number of the last message to a read error.
+func (m *Messages) withPosition(err error) error {
 	var items *skipped
 	if err == nil || errors.As(err, &items) {
 		return err

@@ -12,9 +12,9 @@ import (
 	"github.com/otelstef/stef/cmd/stef/internal/figure"
 )
 
-// patience prints why batches wait, whenever the cause changes. It prints that sent batches are not
+// waitReporter prints why batches wait, whenever the cause changes. It prints that sent batches are not
 // answered, once a minute at most.
-type patience struct {
+type waitReporter struct {
 	out      io.Writer
 	endpoint string
 	plainly  func(error) error
@@ -24,7 +24,7 @@ type patience struct {
 	unanswered time.Time // when silent last printed
 }
 
-func (p *patience) notice(cause error) {
+func (p *waitReporter) notice(cause error) {
 	text := "no answer yet; waiting"
 	if cause != nil {
 		text = message(p.plainly(cause)) + "; trying again"
@@ -38,7 +38,7 @@ func (p *patience) notice(cause error) {
 }
 
 // silent prints that sent batches are not answered. after is how long one of these batches waits.
-func (p *patience) silent(batches int, after time.Duration) {
+func (p *waitReporter) silent(batches int, after time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if time.Since(p.unanswered) < time.Minute {

@@ -25,6 +25,6 @@ func TestLikeness(t *testing.T) {
 		tar:                        `it begins with "` + strings.Repeat(`\x00`, 24) + `" and looks like a tar archive: unpack it first`,
 		strings.Repeat("x", 100):   `it begins with "` + strings.Repeat("x", 24) + `" and looks like text`,
 	} {
-		require.Equal(t, want, file.Likeness([]byte(head)))
+		require.Equal(t, want, file.DescribeUnknown([]byte(head)))
 	}
 }

@@ -15,7 +15,7 @@ import (
 // The first sync of a file also syncs its folder, because the folder contains the name of the file.
 func TestSyncFolder(t *testing.T) {
 	dir := t.TempDir()
-	tape, err := newTape(filepath.Join(dir, "logs.otlp"), otlpfile.Logs, false)
+	tape, err := newRecordingFile(filepath.Join(dir, "logs.otlp"), otlpfile.Logs, false)
 	require.NoError(t, err)
 	var synced []string
 	tape.syncFolder = func(dir string) { synced = append(synced, dir) }

@@ -15,8 +15,8 @@ import (
 	"github.com/otelstef/stef/stef-go/rotate"
 )
 
-// tape is the file to which stef record writes the batches of one signal.
-type tape struct {
+// recordingFile is the file to which stef record writes the batches of one signal.
+type recordingFile struct {
 	name   string
 	file   *os.File
 	w      *convert.BatchWriter
@@ -27,14 +27,14 @@ type tape struct {
 	syncFolder func(dir string)
 }
 
-// newTape creates a file and locks it, so that a steffile receiver does not delete it. With force,
+// newRecordingFile creates a file and locks it, so that a steffile receiver does not delete it. With force,
 // it overwrites an existing file.
-func newTape(name string, s otlpfile.Signal, force bool) (*tape, error) {
+func newRecordingFile(name string, s otlpfile.Signal, force bool) (*recordingFile, error) {
 	f, err := createOrKeep(name, force)
 	if err != nil {
 		return nil, &file.Error{Name: name, Err: err}
 	}
-	t := &tape{name: name, file: f, syncFolder: syncFolder}
+	t := &recordingFile{name: name, file: f, syncFolder: syncFolder}
 	if err = lock(f); err == nil {
 		err = t.empty()
 	}
@@ -70,7 +70,7 @@ func createOrKeep(name string, force bool) (*os.File, error) {
 var errAppeared = errors.New("another program created the file after the recording began; --force overwrites it")
 
 // empty truncates a regular file. The caller has locked it, so no other program writes it.
-func (t *tape) empty() error {
+func (t *recordingFile) empty() error {
 	info, err := t.file.Stat()
 	if err != nil {
 		return err
@@ -94,7 +94,7 @@ func lock(f *os.File) error {
 }
 
 // inPlace returns an error if the file was removed or replaced.
-func (t *tape) inPlace() error {
+func (t *recordingFile) inPlace() error {
 	named, err := os.Stat(t.name)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return &file.Error{Name: t.name, Err: err}
@@ -105,23 +105,23 @@ func (t *tape) inPlace() error {
 	return &file.Error{Name: t.name, Err: errors.New("another program removed or replaced the file while it was recorded")}
 }
 
-func (t *tape) sync() error {
+func (t *recordingFile) sync() error {
 	if !t.dirty {
 		return nil
 	}
 	t.dirty = false
-	return t.blame(t.toDisk())
+	return t.withName(t.toDisk())
 }
 
-// blame adds the name of the file to an error that has no name.
-func (t *tape) blame(err error) error {
+// withName adds the name of the file to an error that has no name.
+func (t *recordingFile) withName(err error) error {
 	if err != nil && !errors.As(err, new(*file.Error)) {
 		err = &file.Error{Name: t.name, Err: err}
 	}
 	return err
 }
 
-func (t *tape) toDisk() error {
+func (t *recordingFile) toDisk() error {
 	if t.device {
 		return nil
 	}
@@ -143,12 +143,12 @@ func syncFolder(dir string) {
 }
 
 // close completes the file.
-func (t *tape) close() error {
+func (t *recordingFile) close() error {
 	err := t.w.Close()
 	for _, end := range []func() error{t.toDisk, t.inPlace, t.file.Close} {
 		if e := end(); err == nil {
 			err = e
 		}
 	}
-	return t.blame(err)
+	return t.withName(err)
 }

@@ -10,8 +10,8 @@ import (
 	"unicode/utf8"
 )
 
-// likenesses are the beginnings of files that users mistake for telemetry.
-var likenesses = []struct{ head, what string }{
+// otherFormats are the beginnings of files that users mistake for telemetry.
+var otherFormats = []struct{ head, what string }{
 	{"PK\x03\x04", "a ZIP archive: unpack it first"},
 	{"BZh", "bzip2: decompress it first"},
 	{"\xfd7zXZ\x00", "xz: decompress it first"},
@@ -30,13 +30,13 @@ var likenesses = []struct{ head, what string }{
 // shownHead is the number of bytes that a message shows of the beginning of a file.
 const shownHead = 24
 
-// Likeness describes content of an unknown format: how it begins and what it looks like.
-func Likeness(head []byte) string {
+// DescribeUnknown describes content of an unknown format: how it begins and what it looks like.
+func DescribeUnknown(head []byte) string {
 	return fmt.Sprintf("it begins with %q and looks like %s", head[:min(len(head), shownHead)], kindOf(head))
 }
 
 func kindOf(head []byte) string {
-	for _, l := range likenesses {
+	for _, l := range otherFormats {
 		if bytes.HasPrefix(head, []byte(l.head)) {
 			return l.what
 		}
