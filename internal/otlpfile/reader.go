@@ -68,20 +68,20 @@ func WithConcurrency(n int) ReaderOption { return func(r *Reader) { r.workers = 
 
 // A Reader reads batches from a file. It is not safe for concurrent use.
 type Reader struct {
-	format    Format
-	signal    Signal
-	name      string
-	others    bool
-	unpacked  bool
-	lineless  bool
-	bytesOnly func(Signal) bool
-	skipped   [len(signalNames)]uint64
-	unknown   unknownFields // unknown fields of JSON
-	strangers uint64        // unknown fields of protobuf
-	loose     atomic.Bool   // whether a message had unknown fields
-	maxPart   int
-	batchSize int
-	workers   int
+	format        Format
+	signal        Signal
+	name          string
+	others        bool
+	unpacked      bool
+	lineless      bool
+	bytesOnly     func(Signal) bool
+	skipped       [len(signalNames)]uint64
+	unknown       unknownFields // unknown fields of JSON
+	unknownFields uint64        // unknown fields of protobuf
+	loose         atomic.Bool   // whether a message had unknown fields
+	maxPart       int
+	batchSize     int
+	workers       int
 
 	src    *source
 	dec    decoder
@@ -277,7 +277,7 @@ func (r *Reader) next() (Batch, error) {
 		for s, n := range res.skipped {
 			r.skipped[s] += n
 		}
-		r.strangers += res.strangers
+		r.unknownFields += res.unknownFields
 		for _, f := range res.unknown {
 			r.unknown.add(f.Message, f.Name, f.Objects)
 		}
@@ -355,9 +355,9 @@ type result struct {
 	found   Signal // the signal that the content shows, or SignalUnknown
 	skipped [len(signalNames)]uint64
 	unknown unknownFields
-	// strangers is the number of unknown fields of a part.
-	strangers uint64
-	err       error
+	// unknownFields is the number of unknown fields of a part.
+	unknownFields uint64
+	err           error
 }
 
 // decode decodes a piece. It changes nothing in the reader but an atomic value, so
@@ -382,7 +382,7 @@ func (r *Reader) decode(p piece) (res result) {
 			return r.skip(p)
 		}
 	}
-	strangers, err := r.check(p)
+	unknownFields, err := r.check(p)
 	if r.format == Parts && r.others && errors.Is(err, ErrProfiles) {
 		res.unknown.add(ProfilesData, "", 1)
 		return res
@@ -390,7 +390,7 @@ func (r *Reader) decode(p piece) (res result) {
 	if err != nil {
 		return result{err: err}
 	}
-	res = result{wanted: true, strangers: strangers, found: p.found, items: p.found == r.signal || p.found == SignalUnknown && hasItems(r.signal, p.body)}
+	res = result{wanted: true, unknownFields: unknownFields, found: p.found, items: p.found == r.signal || p.found == SignalUnknown && hasItems(r.signal, p.body)}
 	if r.bytesOnly != nil && r.bytesOnly(r.signal) {
 		res.batch = Batch{Signal: r.signal, OTLP: p.body}
 		return res
@@ -430,7 +430,7 @@ func (r *Reader) Unknown() []UnknownField { return r.unknown }
 
 // UnknownInProto returns the number of unknown fields in the protobuf messages so far. pdata drops
 // these fields, but Batch.OTLP has them. Messages of other signals do not count.
-func (r *Reader) UnknownInProto() uint64 { return r.strangers }
+func (r *Reader) UnknownInProto() uint64 { return r.unknownFields }
 
 // signalOfMessage returns the signal of a message with items.
 func signalOfMessage(body []byte) Signal {

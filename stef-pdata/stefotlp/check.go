@@ -84,7 +84,7 @@ func (c *checker) message(s *shape, b []byte, at, depth int) bool {
 		}
 		switch act {
 		case actUnknown, actWrong:
-			if at = c.stranger(b, at, tag, act); at < 0 && act == actUnknown {
+			if at = c.skipUnknown(b, at, tag, act); at < 0 && act == actUnknown {
 				return c.fail(start, "an unknown field is cut off or has no valid wire type")
 			}
 		case actFixed64:
@@ -115,9 +115,9 @@ func (c *checker) message(s *shape, b []byte, at, depth int) bool {
 	return true
 }
 
-// stranger skips an unknown field. It returns -1 if the field is damaged, for field 0, and for a
+// skipUnknown skips an unknown field. It returns -1 if the field is damaged, for field 0, and for a
 // known field with a wrong wire type.
-func (c *checker) stranger(b []byte, at int, tag uint64, act uint8) int {
+func (c *checker) skipUnknown(b []byte, at int, tag uint64, act uint8) int {
 	if act == actWrong || tag>>3 == 0 {
 		return -1
 	}

@@ -186,8 +186,8 @@ func (e *encoder) each(x extent, want uint64, f func(i int, sub extent) error) e
 	return nil
 }
 
-// home is the content of a ResourceX or ScopeX (see tagResources) except its items.
-type home struct {
+// containerKey is the content of a ResourceX or ScopeX (see tagResources) except its items.
+type containerKey struct {
 	container extent // range in e.key
 	url       extent // range in e.key
 	items     int    // number of ScopeX or of items
@@ -197,7 +197,7 @@ type home struct {
 // identify checks the ResourceX or ScopeX in x and writes its identity into e.key:
 // the Resource or InstrumentationScope, and the schema URL. A message in several
 // pieces has the same identity as the merged message.
-func (e *encoder) identify(x extent) (h home, err error) {
+func (e *encoder) identify(x extent) (h containerKey, err error) {
 	e.prefetch(x)
 	b := e.b[:x.to]
 	e.key = e.key[:0]
@@ -240,7 +240,7 @@ func (e *encoder) identify(x extent) (h home, err error) {
 }
 
 // resource returns the resource of h, the result of identify.
-func (e *encoder) resource(h home) (*otelstef.Resource, error) {
+func (e *encoder) resource(h containerKey) (*otelstef.Resource, error) {
 	found := e.resources.find(e.key)
 	if found == nil {
 		v, unknown := otelstef.NewResource(), e.unknown
@@ -351,7 +351,7 @@ func (e *encoder) entityRef(v *otelstef.EntityRef, x extent) error {
 }
 
 // scope returns the scope of h, the result of identify.
-func (e *encoder) scope(h home) (*otelstef.Scope, error) {
+func (e *encoder) scope(h containerKey) (*otelstef.Scope, error) {
 	if found := e.scopes.find(e.key); found != nil {
 		e.unknown += found.unknown
 		return found.value, nil

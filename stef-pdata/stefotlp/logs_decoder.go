@@ -22,13 +22,13 @@ type LogsDecoder struct {
 // NewLogsDecoder returns a decoder that reads from r. Nothing else may read from r.
 func NewLogsDecoder(r *otelstef.LogsReader, options ...DecoderOption) *LogsDecoder {
 	notNil(r == nil, "reader")
-	return &LogsDecoder{decoder: newDecoder(borrower{r}, features.Set{}, options), records: r}
+	return &LogsDecoder{decoder: newDecoder(borrowingReader{r}, features.Set{}, options), records: r}
 }
 
-// borrower reads records whose bodies are copied only once, into the message.
-type borrower struct{ *otelstef.LogsReader }
+// borrowingReader reads records whose bodies are copied only once, into the message.
+type borrowingReader struct{ *otelstef.LogsReader }
 
-func (b borrower) Next() bool { return b.NextBorrowing() }
+func (b borrowingReader) Next() bool { return b.NextBorrowing() }
 
 // AppendOTLP appends to dst a LogsData message of the next records. It handles log
 // records as MetricsDecoder.AppendOTLP handles points.

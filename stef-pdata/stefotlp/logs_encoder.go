@@ -128,7 +128,7 @@ func (e *LogsEncoder) parse(x extent) bool {
 			f.eventName.from, f.eventName.to = bytesAt(b, at)
 			at = f.eventName.to
 		default:
-			at = e.stray(b, field, recordShape)
+			at = e.skipUnknown(b, field, recordShape)
 		}
 	}
 	return at == x.to

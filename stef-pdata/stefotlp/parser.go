@@ -273,9 +273,9 @@ func plainNumber(b []byte, x extent) (c choice, ok bool) {
 	return c, false
 }
 
-// stray skips the unknown field at b[at:]. It returns the offset after the field, or -1 if the
+// skipUnknown skips the unknown field at b[at:]. It returns the offset after the field, or -1 if the
 // field is damaged or its tag is in s.
-func (p *parser) stray(b []byte, at int, s *shape) int {
+func (p *parser) skipUnknown(b []byte, at int, s *shape) int {
 	tag, next := firmTag(b, at)
 	if next < 0 || tag < uint64(len(s.acts)) && s.acts[tag] != actUnknown {
 		return -1

@@ -137,13 +137,13 @@ func (e *TracesEncoder) parse(x extent) bool {
 			at = collect(&e.status, b, at)
 		case spanFlagsTag & 0xff:
 			if x.to-at < 5 || b[at] != spanFlagsTag>>8 {
-				at = e.stray(b, field, spanShape)
+				at = e.skipUnknown(b, field, spanShape)
 				break
 			}
 			f.flags = fixed32(b, at+1)
 			at += 5
 		default:
-			at = e.stray(b, field, spanShape)
+			at = e.skipUnknown(b, field, spanShape)
 		}
 	}
 	return at == x.to

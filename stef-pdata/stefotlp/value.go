@@ -64,7 +64,7 @@ func (p *parser) choose(x extent, c choice) (_ choice, ok bool) {
 			p.unknown++
 			at = skip(b, at, tag)
 		default:
-			at = p.stray(b, field, valueShape)
+			at = p.skipUnknown(b, field, valueShape)
 		}
 	}
 	return c, at == x.to
@@ -97,7 +97,7 @@ func (p *parser) keyValue(x extent) (key extent, c choice, ok bool) {
 			p.unknown++
 			at = skip(b, at, tag)
 		default:
-			at = p.stray(b, field, pairShape)
+			at = p.skipUnknown(b, field, pairShape)
 		}
 	}
 	return key, c, at == x.to
@@ -133,7 +133,7 @@ func (p *parser) strayValue(b []byte, at int) int {
 		p.inner = append(p.inner, v)
 		return v.to
 	}
-	return p.stray(b, at, valuesShape)
+	return p.skipUnknown(b, at, valuesShape)
 }
 
 // value sets dst to a value. depth is the number of enclosing arrays and maps.
