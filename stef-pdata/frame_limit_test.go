@@ -72,9 +72,9 @@ func TestLargestFrame(t *testing.T) {
 	}
 }
 
-// A frame ends at 31 MiB even if WithFrameBytes sets its largest size, 63 MiB. Otherwise a frame could
-// have no space for the next record below MaxFrameBytes, 64 MiB. The writer would not detect this:
-// it does not add up the sizes of texts below 64 KiB before it encodes a record.
+// Even if WithFrameBytes is 63 MiB, a frame ends at 31 MiB. In a frame of 63 MiB, the next record could make the
+// frame larger than MaxFrameBytes, 64 MiB. The writer would not detect this: it does not add up the
+// sizes of texts below 64 KiB before it encodes a record.
 func TestFullFrameHasSpace(t *testing.T) {
 	ld := plog.NewLogs()
 	record := ld.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty().LogRecords().AppendEmpty()

@@ -158,7 +158,7 @@ func otherRoots(path, dir string, old *generated, now *schema.Schema) error {
 	if len(names) > 1 {
 		what = "roots "
 	}
-	return fmt.Errorf("%s has the code of %s, which %s does not define, so its files would be removed: use another -out for each schema; to remove the files, or if you renamed the root, pass -replace",
+	return fmt.Errorf("%s has the code of %s, which %s does not define, so the files of this code would be removed: use another -out for each schema; to remove the files, or if you renamed the root, pass -replace",
 		filepath.Clean(dir), what+strings.Join(names, ", "), path)
 }
 

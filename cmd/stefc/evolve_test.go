@@ -152,7 +152,7 @@ func TestRunRefusesFolderOfOtherSchema(t *testing.T) {
 	_, code, stderr := stefc(t, shop, "-out", "gen", "shop.stef")
 	require.Equal(t, 0, code, stderr)
 	const fleet = "package com.example.fleet\nstruct Car root { ID uint64 }\nstruct Trip root { Car Car }\n"
-	const refusal = "stefc: gen has the code of root Order, which fleet.stef does not define, so its files would be removed: " +
+	const refusal = "stefc: gen has the code of root Order, which fleet.stef does not define, so the files of this code would be removed: " +
 		"use another -out for each schema; to remove the files, or if you renamed the root, pass -replace\n"
 	code, stderr = compileText(t, "fleet.stef", strings.Replace(fleet, "ID", "car_id", 1), "-out", "gen")
 	require.Equal(t, exitSchema, code)

@@ -124,9 +124,10 @@ func (h *health) failing(err error) {
 	}
 }
 
-// works reports whether a failure says nothing about other batches, because the peer accepted data less
-// than answerTimeout ago: for example, half of the servers behind one name may be overloaded. Such a failure
-// does not change the status, which would otherwise change with almost every batch. The caller must hold the lock.
+// works reports whether the peer still accepts data, although it has just refused a batch: it accepted
+// data less than answerTimeout ago. Then the failure does not change the status. If, for example, half of the
+// servers behind one name are overloaded, the status would otherwise change with almost every batch. The
+// caller must hold the lock.
 func (h *health) works(code codes.Code) bool {
 	return !h.acceptedAt.IsZero() && time.Since(h.acceptedAt) < answerTimeout && !refusesCredentials(code)
 }

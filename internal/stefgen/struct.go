@@ -205,8 +205,9 @@ func (p *plan) printGetter(pr *printer, s *schema.Struct, f *field, typ, value s
 	pr.P("func (s *%s) %s() %s {\nif s == nil {\nreturn %s\n}\nreturn %s\n}", s.Name, getter(f), typ, none, value)
 }
 
-// ifPresent returns the expression of the value of a field, or the zero value if the
-// field is absent. Readers keep the value of an absent field for the records that follow.
+// ifPresent returns a Go expression with the value of a field. If the field is optional and absent,
+// the expression is the zero value, although the record still stores the value: readers need it
+// for later records.
 func (f *field) ifPresent(value string) string {
 	if f.present == "" {
 		return value

@@ -448,9 +448,9 @@ func (d *metricsDecoder) decodeContainer(s *Metrics, mask uint64) {
 	}
 }
 
-// decodePoint decodes the fields of the point. It stores the fields of the compact form in
-// f.fields; only the lists are in f.wire. It returns the marks of Time, Start and Form. Fields
-// without a mark equal those of the previous record.
+// decodePoint decodes the fields of the point, and stores those of the compact form in f.fields. It returns
+// which of the fields Time, Start and Form were sent, as a mask. A field that was not sent equals that of
+// the previous record.
 func (f *metricsReaderForm) decodePoint(r *MetricsReader, mask uint64) (codes uint64) {
 	if mask&MetricsFieldPoint != 0 {
 		if f.shares {

@@ -117,8 +117,8 @@ func recoverFile(path string) (bool, error) {
 }
 
 // wholeFrames returns the end of the last whole frame of a file, and whether the file may hold
-// records. After a crash of the machine, the last frame can be incomplete, and the file can end in
-// zeros, which were never written: damage says that the file has zeros after end. If other bytes
+// records. After a crash of the machine, the last frame can be incomplete. The file system may also have
+// added zeros at the end of the file. If there are such zeros, damage is an error that says so. If other bytes
 // follow the last whole frame, or the file cannot be read, wholeFrames returns size, true and the
 // error. The caller then keeps the file unchanged, because a repair may want these bytes.
 func wholeFrames(f io.ReaderAt, size int64) (end int64, records bool, damage error) {

@@ -100,8 +100,9 @@ func TestReferencesInAbsentFields(t *testing.T) {
 	require.Equal(t, len(values), n)
 }
 
-// TestEntriesKeepNoSpareCapacity reads entries that are alternately large and small. A new entry
-// begins as a copy of the value before it.
+// TestEntriesKeepNoSpareCapacity reads entries that are alternately large and small. Each new entry
+// begins as a copy of the previous value. If it kept the capacity of a large value, the 30 small
+// entries would need much memory.
 func TestEntriesKeepNoSpareCapacity(t *testing.T) {
 	large := recursive.NewLoop()
 	large.Turns().SetLen(20_000)

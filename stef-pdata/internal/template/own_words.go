@@ -5,12 +5,12 @@ package template
 
 import "strings"
 
-// OwnWords copies words of bodies. A word that is not copied keeps its whole body in memory.
-// Callers copy only words of bodies larger than MaxHeldBody bytes.
+// OwnWords copies words of bodies. A word that is not copied is a substring of its body, so it keeps
+// the whole body in memory. Callers copy only words of bodies larger than MaxHeldBody bytes.
 type OwnWords struct{ text strings.Builder }
 
-// MaxHeldBody is the maximum size of a body that a word in a record may keep in memory. A
-// record has at most stef.MaxPairs words, and each may keep a different body.
+// MaxHeldBody is the maximum size of a body whose words are not copied (see OwnWords). A record has at most
+// stef.MaxPairs words, and each of them may keep another body in memory.
 const MaxHeldBody = 2 << 10
 
 // Copy returns a copy of a word in separate memory.
