@@ -31,7 +31,7 @@ type echo struct {
 
 func (e *echo) adopt(f func(ledger.News)) { e.tell = f }
 func (e *echo) answers() session.Answers  { return e }
-func (e *echo) AnsweredUpTo() uint64           { return e.sent }
+func (e *echo) AnsweredUpTo() uint64      { return e.sent }
 func (e *echo) Answer(first, last uint64) ledger.Answer {
 	return ledger.Answer{Acknowledged: last - first + 1, Complete: true}
 }
