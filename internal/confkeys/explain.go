@@ -23,6 +23,7 @@ import (
 func explain(err error, conf map[string]any, hints, choices map[string]string, sections ...Section) error {
 	var errs []error
 	walk("", rootOf(sections), conf, func(f entry) {
+		f.err = err.Error()
 		if e := f.mistake(hints, choices, sections); e != nil {
 			errs = append(errs, e)
 		}
@@ -85,6 +86,7 @@ type entry struct {
 	value any
 	in    string // path of the section
 	keys  []string
+	err   string // the error of reading the configuration
 }
 
 func (f *entry) mistake(hints, choices map[string]string, sections []Section) error {
@@ -152,9 +154,13 @@ func isText(t reflect.Type) bool {
 
 // notTexts returns an error for an element that must be a text and is a number, or true or false. It
 // checks lists of texts, and the values of pairs such as headers. These values can be secrets, so the
-// error does not repeat them.
+// error does not repeat them. A number from an environment variable is a valid text, so each element must
+// also be in the error of reading the configuration.
 func (f *entry) notTexts() error {
-	check := func(path string, value any) error {
+	check := func(path, end string, value any) error {
+		if !strings.Contains(f.err, end+"' expected type") {
+			return nil
+		}
 		what := "a number"
 		switch v := reflect.ValueOf(value); {
 		case v.Kind() == reflect.Bool:
@@ -171,15 +177,16 @@ func (f *entry) notTexts() error {
 			return nil
 		}
 		for _, key := range slices.Sorted(maps.Keys(values)) {
-			errs = append(errs, check(join(f.path, key), values[key]))
+			errs = append(errs, check(join(f.path, key), "["+key+"]", values[key]))
 		}
 	case []any:
 		for i, value := range values {
-			path := fmt.Sprintf("%s[%d]", f.path, i)
+			index := fmt.Sprintf("[%d]", i)
+			path := f.path + index
 			if pair, ok := value.(map[string]any); ok && pairs(f.typ) {
-				errs = append(errs, check(join(path, "value"), pair["value"]))
+				errs = append(errs, check(join(path, "value"), index+".value", pair["value"]))
 			} else if f.typ.Kind() == reflect.Slice && f.typ.Elem().Kind() == reflect.String {
-				errs = append(errs, check(path, value))
+				errs = append(errs, check(path, index, value))
 			}
 		}
 	}

@@ -92,15 +92,26 @@ func TestExplain(t *testing.T) {
 	f("headers is a list: write name: value pairs, such as {tenant: a}", map[string]any{"headers": []any{"a"}})
 	f("headers is a list: write name: value pairs, such as {tenant: a}", map[string]any{"headers": []any{map[string]any{"tenant": "a"}}})
 	f("cannot be read", map[string]any{"headers": []any{map[string]any{"name": "a", "value": "b"}}})
-	f("headers::a is a number: write it in quotation marks\nheaders::b is true or false: write it in quotation marks",
-		map[string]any{"headers": map[string]any{"a": 1, "b": true, "c": "d", "e": nil}})
-	f("headers[0]::value is a number: write it in quotation marks", map[string]any{"headers": []any{map[string]any{"name": "a", "value": 1.5}}})
-	f("labels::a is a number: write it in quotation marks", section("labels", "a", 1))
-	f("names[1] is a number: write it in quotation marks", map[string]any{"names": []any{"a", 2}})
 	f("cannot be read", map[string]any{"names": []any{"a"}, "labels": map[string]any{}})
 	f("endpoint has several values: set it to one text", map[string]any{"endpoint": []any{"a"}})
 	f("unknown key \"inner::x\": remove it, or write one of the keys in inner: block, interval, queue_size\nqueue is 1, but must be a section with one or more of the keys block, enabled, interval, queue_size",
 		map[string]any{"inner": map[string]any{"x": 1}, "queue": 1})
+}
+
+// Elements of lists and maps are errors only if they are in the error of reading the configuration: a number
+// from an environment variable is a valid text.
+func TestNotTexts(t *testing.T) {
+	refused := errors.New("'[a]' expected type 'string'\n'[b]' expected type\n'headers[0].value' expected type\n'names[1]' expected type")
+	f := func(want string, conf map[string]any) {
+		t.Helper()
+		require.EqualError(t, explain(refused, conf, nil, nil, Of[whole]("")), want)
+		require.EqualError(t, explain(errors.New("other"), conf, nil, nil, Of[whole]("")), "other")
+	}
+	f("headers::a is a number: write it in quotation marks\nheaders::b is true or false: write it in quotation marks",
+		map[string]any{"headers": map[string]any{"a": 1, "b": true, "c": "d", "e": nil}})
+	f("headers[0]::value is a number: write it in quotation marks", map[string]any{"headers": []any{map[string]any{"name": "a", "value": 1.5}}})
+	f("labels::a is a number: write it in quotation marks", map[string]any{"labels": map[string]any{"a": 1}})
+	f("names[1] is a number: write it in quotation marks", map[string]any{"names": []any{"a", 2}})
 }
 
 func TestDurations(t *testing.T) {
