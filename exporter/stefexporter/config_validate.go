@@ -16,6 +16,7 @@ import (
 	"go.opentelemetry.io/collector/config/configcompression"
 	"go.opentelemetry.io/collector/config/configgrpc"
 	"go.opentelemetry.io/collector/exporter/exporterhelper"
+	"go.opentelemetry.io/collector/extension/xextension/storage"
 	grpcbalancer "google.golang.org/grpc/balancer"
 	"google.golang.org/grpc/resolver"
 
@@ -446,14 +447,17 @@ func (c *OTLPConfig) Validate() error {
 	)
 }
 
-// checkStorage returns an error if the storage extension of the queue is not running. The
-// queue's own error names neither the configuration key nor the extension.
+// checkStorage returns an error if the storage extension of the queue is not running, or is another kind of
+// extension. The queue's own errors name neither the configuration key nor the extension.
 func (c *Config) checkStorage(host component.Host) error {
 	if !c.QueueConfig.HasValue() || c.QueueConfig.Get().StorageID == nil {
 		return nil
 	}
 	id := *c.QueueConfig.Get().StorageID
-	if _, ok := host.GetExtensions()[id]; ok {
+	if extension, ok := host.GetExtensions()[id]; ok {
+		if _, ok := extension.(storage.Extension); !ok {
+			return fmt.Errorf("sending_queue::storage is %q, which is not a storage extension: use a storage extension such as file_storage", id)
+		}
 		return nil
 	}
 	return fmt.Errorf("sending_queue::storage is %q: define this extension under extensions, and list it in service::extensions", id)

@@ -162,6 +162,23 @@ func TestStartMistakes(t *testing.T) {
 	})
 }
 
+type profilerHost struct{ component.Host }
+
+func (profilerHost) GetExtensions() map[component.ID]component.Component {
+	return map[component.ID]component.Component{component.MustNewID("pprof"): failing{}}
+}
+
+// An extension of another kind cannot be the storage of a queue.
+func TestStartWithoutStorageExtension(t *testing.T) {
+	c, id := testConfig("localhost:4320"), component.MustNewID("pprof")
+	c.QueueConfig.GetOrInsertDefault().StorageID = &id
+	x, err := NewFactory().CreateTraces(context.Background(), exportertest.NewNopSettings(metadata.Type), c)
+	require.NoError(t, err)
+	require.EqualError(t, x.Start(context.Background(), profilerHost{componenttest.NewNopHost()}),
+		`sending_queue::storage is "pprof", which is not a storage extension: use a storage extension such as file_storage`)
+	require.NoError(t, x.Shutdown(context.Background()))
+}
+
 // TestFirstWord uses peers to which nothing can be sent. A log line says this long before the first
 // batch times out. The error in the line names the endpoint and has at most four parts.
 func TestFirstWord(t *testing.T) {
