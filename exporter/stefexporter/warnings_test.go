@@ -141,10 +141,10 @@ func TestWarningOfNextOutage(t *testing.T) {
 	}
 	require.Equal(t, []string{"No traces can be sent to gw:4320 at present."}, outage())
 	records.accepted()
-	records.acceptedAt = time.Now().Add(-firstWord)
+	records.acceptedAt = time.Now().Add(-answerTimeout)
 	require.Empty(t, outage(), "a moment ago")
 	records.accepted()
-	records.acceptedAt = time.Now().Add(-firstWord)
+	records.acceptedAt = time.Now().Add(-answerTimeout)
 	ended := w.about["gw:4320"].ended
 	require.NotZero(t, ended)
 	w.about["gw:4320"] = warning{by: traces, ended: ended.Add(-logPeriod)}
