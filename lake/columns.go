@@ -46,6 +46,29 @@ func (c *columns) span(from, to int64) (int, int) {
 	return int(from), int(to)
 }
 
+// elements returns the range of the elements of a list; null is an empty list. It returns an error if
+// an element is null: the array has an arbitrary value in its place.
+func (c *columns) elements(name string, a *array.List, i int) (from, to int, err error) {
+	if a.IsNull(i) {
+		return 0, 0, nil
+	}
+	from, to = c.span(a.ValueOffsets(i))
+	return from, to, noNulls(name, a.ListValues(), from, to)
+}
+
+// noNulls returns an error if an element of a list is null.
+func noNulls(name string, a arrow.Array, from, to int) error {
+	if a.NullN() == 0 {
+		return nil
+	}
+	for j := from; j < to; j++ {
+		if a.IsNull(j) {
+			return invalid(name, "element %d of the list is null: set it to a value, or remove it", j-from)
+		}
+	}
+	return nil
+}
+
 type texts struct {
 	*array.String
 	dict *array.Dictionary
@@ -72,13 +95,23 @@ func textsOf(a arrow.Array) texts {
 	return texts{String: a.(*array.String)}
 }
 
-type times struct{ *array.Timestamp }
+type times struct {
+	*array.Timestamp
+	name string // name of the column
+}
 
-func (t times) at(i int) pcommon.Timestamp {
+// pass passes the time of a row to set; null is 0. It returns an error for a time before 1970, because
+// OTLP, whose times are unsigned, would have a time after 2554 instead.
+func (t times) pass(i int, set func(pcommon.Timestamp)) error {
 	if t.IsNull(i) {
-		return 0
+		set(0)
+		return nil
 	}
-	return pcommon.Timestamp(t.Value(i))
+	if t.Value(i) < 0 {
+		return invalid(t.name, "the time %v is before 1970, which OTLP cannot have: change it, or set it to null", t.Value(i).ToTime(arrow.Nanosecond))
+	}
+	set(pcommon.Timestamp(t.Value(i)))
+	return nil
 }
 
 type attributesIn struct {
@@ -95,12 +128,18 @@ func (c *columns) attributesFrom(name string, pairs, types arrow.Array) *attribu
 	return &attributesIn{c, name, m, textsOf(m.Keys()), textsOf(m.Items()), textsOf(types)}
 }
 
+// offsets returns the range of the attributes of a row. A null map has none, even if the array has
+// attributes in its place.
+func (a *attributesIn) offsets(i int) (from, to int64) {
+	if a.pairs.IsNull(i) {
+		return 0, 0
+	}
+	return a.pairs.ValueOffsets(i)
+}
+
 // set sets dst, which is empty, to the attributes of a row.
 func (a *attributesIn) set(i int, dst pcommon.Map) error {
-	if a.pairs.IsNull(i) {
-		return nil
-	}
-	from, to := a.batch.span(a.pairs.ValueOffsets(i))
+	from, to := a.batch.span(a.offsets(i))
 	n := to - from
 	if n == 0 {
 		return nil
@@ -137,8 +176,8 @@ func (c *columns) setValue(dst pcommon.Value, text string, letter byte) bool {
 }
 
 func (a *attributesIn) same(i, j int) bool {
-	from, to := a.batch.span(a.pairs.ValueOffsets(i))
-	other, end := a.pairs.ValueOffsets(j)
+	from, to := a.batch.span(a.offsets(i))
+	other, end := a.offsets(j)
 	if to-from != int(end-other) || a.types.at(i) != a.types.at(j) {
 		return false
 	}
@@ -164,7 +203,7 @@ func newColumns(batch arrow.RecordBatch, at map[string]int) *columns {
 
 func (c *columns) col(name string) arrow.Array    { return c.batch.Column(c.at[name]) }
 func (c *columns) texts(name string) texts        { return textsOf(c.col(name)) }
-func (c *columns) times(name string) times        { return times{c.col(name).(*array.Timestamp)} }
+func (c *columns) times(name string) times        { return times{c.col(name).(*array.Timestamp), name} }
 func (c *columns) u32(name string) *array.Uint32  { return c.col(name).(*array.Uint32) }
 func (c *columns) u64(name string) *array.Uint64  { return c.col(name).(*array.Uint64) }
 func (c *columns) i32(name string) *array.Int32   { return c.col(name).(*array.Int32) }

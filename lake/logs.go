@@ -4,6 +4,7 @@
 package lake
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -133,8 +134,9 @@ func (c *logColumns) row(i int) error {
 		}
 	}
 	lr := c.sl.LogRecords().AppendEmpty()
-	lr.SetTimestamp(c.time.at(i))
-	lr.SetObservedTimestamp(c.observed.at(i))
+	if err := cmp.Or(c.time.pass(i, lr.SetTimestamp), c.observed.pass(i, lr.SetObservedTimestamp)); err != nil {
+		return err
+	}
 	if c.number.IsValid(i) {
 		lr.SetSeverityNumber(plog.SeverityNumber(c.number.Value(i)))
 	}

@@ -4,6 +4,8 @@
 package lake
 
 import (
+	"cmp"
+
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pmetric"
@@ -49,7 +51,7 @@ func newPointColumns(c *columns) *pointColumns {
 		into: pmetric.NewMetrics(),
 	}
 	e := p.exemplars.ListValues().(*array.Struct)
-	p.exemplar.time, p.exemplar.int, p.exemplar.double = times{e.Field(0).(*array.Timestamp)}, e.Field(1).(*array.Int64), e.Field(2).(*array.Float64)
+	p.exemplar.time, p.exemplar.int, p.exemplar.double = times{e.Field(0).(*array.Timestamp), "exemplars.time"}, e.Field(1).(*array.Int64), e.Field(2).(*array.Float64)
 	p.exemplar.traceID, p.exemplar.spanID = e.Field(3).(*array.FixedSizeBinary), e.Field(4).(*array.FixedSizeBinary)
 	p.exemplar.attributes = c.attributesFrom("exemplars.attributes", e.Field(5), e.Field(6))
 	return p
@@ -189,8 +191,9 @@ type settablePoint interface {
 }
 
 func (c *pointColumns) setPoint(i int, p settablePoint) error {
-	p.SetTimestamp(c.time.at(i))
-	p.SetStartTimestamp(c.start.at(i))
+	if err := cmp.Or(c.time.pass(i, p.SetTimestamp), c.start.pass(i, p.SetStartTimestamp)); err != nil {
+		return err
+	}
 	p.SetFlags(pmetric.DataPointFlags(u32Of(c.flags, i)))
 	return c.itemAttributes.set(i, p.Attributes())
 }
@@ -220,13 +223,16 @@ func (c *pointColumns) setHistogram(i int, p pmetric.HistogramDataPoint) error {
 	setOptional(c.sum, i, p.SetSum)
 	setOptional(c.min, i, p.SetMin)
 	setOptional(c.max, i, p.SetMax)
-	c.setCounts(c.bucketCounts, i, p.BucketCounts())
-	if c.bounds.IsValid(i) {
-		from, to := c.span(c.bounds.ValueOffsets(i))
-		bounds := c.bounds.ListValues().(*array.Float64)
-		for j := from; j < to; j++ {
-			p.ExplicitBounds().Append(bounds.Value(j))
-		}
+	if err := c.setCounts("bucket_counts", c.bucketCounts, i, p.BucketCounts()); err != nil {
+		return err
+	}
+	from, to, err := c.elements("explicit_bounds", c.bounds, i)
+	if err != nil {
+		return err
+	}
+	bounds := c.bounds.ListValues().(*array.Float64)
+	for j := from; j < to; j++ {
+		p.ExplicitBounds().Append(bounds.Value(j))
 	}
 	if err := c.setExemplars(i, p.Exemplars()); err != nil {
 		return err
@@ -240,16 +246,17 @@ func setOptional(a *array.Float64, i int, set func(float64)) {
 	}
 }
 
-func (c *columns) setCounts(a *array.List, i int, dst pcommon.UInt64Slice) {
-	if a.IsNull(i) {
-		return
+func (c *columns) setCounts(name string, a *array.List, i int, dst pcommon.UInt64Slice) error {
+	from, to, err := c.elements(name, a, i)
+	if err != nil {
+		return err
 	}
-	from, to := c.span(a.ValueOffsets(i))
 	counts := a.ListValues().(*array.Uint64)
 	dst.EnsureCapacity(to - from)
 	for j := from; j < to; j++ {
 		dst.Append(counts.Value(j))
 	}
+	return nil
 }
 
 func (c *pointColumns) setExponential(i int, p pmetric.ExponentialHistogramDataPoint) error {
@@ -261,9 +268,13 @@ func (c *pointColumns) setExponential(i int, p pmetric.ExponentialHistogramDataP
 	p.SetZeroCount(countOf(c.zeroCount, i))
 	setOptional(c.zeroThreshold, i, p.SetZeroThreshold)
 	p.Positive().SetOffset(i32Of(c.positiveOffset, i))
-	c.setCounts(c.positive, i, p.Positive().BucketCounts())
 	p.Negative().SetOffset(i32Of(c.negativeOffset, i))
-	c.setCounts(c.negative, i, p.Negative().BucketCounts())
+	if err := c.setCounts("positive_bucket_counts", c.positive, i, p.Positive().BucketCounts()); err != nil {
+		return err
+	}
+	if err := c.setCounts("negative_bucket_counts", c.negative, i, p.Negative().BucketCounts()); err != nil {
+		return err
+	}
 	if err := c.setExemplars(i, p.Exemplars()); err != nil {
 		return err
 	}
@@ -280,20 +291,27 @@ func i32Of(a *array.Int32, i int) int32 {
 func (c *pointColumns) setSummary(i int, p pmetric.SummaryDataPoint) error {
 	p.SetCount(countOf(c.count, i))
 	setOptional(c.sum, i, p.SetSum)
-	c.setQuantiles(i, p)
+	if err := c.setQuantiles(i, p); err != nil {
+		return err
+	}
 	return c.setPoint(i, p)
 }
 
-func (c *pointColumns) setQuantiles(i int, p pmetric.SummaryDataPoint) {
-	if c.quantiles.IsValid(i) {
-		from, to := c.span(c.quantiles.ValueOffsets(i))
-		quantile, value := c.quantileValues()
-		for j := from; j < to; j++ {
-			q := p.QuantileValues().AppendEmpty()
-			q.SetQuantile(quantile.Value(j))
-			q.SetValue(value.Value(j))
-		}
+func (c *pointColumns) setQuantiles(i int, p pmetric.SummaryDataPoint) error {
+	from, to, err := c.elements("quantiles", c.quantiles, i)
+	if err != nil {
+		return err
 	}
+	quantile, value := c.quantileValues()
+	if err := cmp.Or(noNulls("quantiles.quantile", quantile, from, to), noNulls("quantiles.value", value, from, to)); err != nil {
+		return err
+	}
+	for j := from; j < to; j++ {
+		q := p.QuantileValues().AppendEmpty()
+		q.SetQuantile(quantile.Value(j))
+		q.SetValue(value.Value(j))
+	}
+	return nil
 }
 
 func (c *pointColumns) quantileValues() (quantile, value *array.Float64) {
@@ -302,14 +320,16 @@ func (c *pointColumns) quantileValues() (quantile, value *array.Float64) {
 }
 
 func (c *pointColumns) setExemplars(i int, dst pmetric.ExemplarSlice) error {
-	if c.exemplars.IsNull(i) {
-		return nil
+	from, to, err := c.elements("exemplars", c.exemplars, i)
+	if err != nil {
+		return err
 	}
-	from, to := c.span(c.exemplars.ValueOffsets(i))
 	in := &c.exemplar
 	for j := from; j < to; j++ {
 		e := dst.AppendEmpty()
-		e.SetTimestamp(in.time.at(j))
+		if err := in.time.pass(j, e.SetTimestamp); err != nil {
+			return err
+		}
 		switch {
 		case in.int.IsValid(j):
 			e.SetIntValue(in.int.Value(j))

@@ -4,6 +4,8 @@
 package lake
 
 import (
+	"cmp"
+
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 )
@@ -163,7 +165,7 @@ func newSpanColumns(c *columns) *spanColumns {
 		events: c.col("events").(*array.List), links: c.col("links").(*array.List), into: ptrace.NewTraces(),
 	}
 	e := s.events.ListValues().(*array.Struct)
-	s.event.time, s.event.name = times{e.Field(0).(*array.Timestamp)}, textsOf(e.Field(1))
+	s.event.time, s.event.name = times{e.Field(0).(*array.Timestamp), "events.time"}, textsOf(e.Field(1))
 	s.event.dropped, s.event.attributes = e.Field(2).(*array.Uint32), c.attributesFrom("events.attributes", e.Field(3), e.Field(4))
 	l := s.links.ListValues().(*array.Struct)
 	s.link.traceID, s.link.spanID = l.Field(0).(*array.FixedSizeBinary), l.Field(1).(*array.FixedSizeBinary)
@@ -208,8 +210,9 @@ func (c *spanColumns) row(i int) error {
 		}
 	}
 	s := c.ss.Spans().AppendEmpty()
-	s.SetStartTimestamp(c.start.at(i))
-	s.SetEndTimestamp(c.stop.at(i))
+	if err := cmp.Or(c.start.pass(i, s.SetStartTimestamp), c.stop.pass(i, s.SetEndTimestamp)); err != nil {
+		return err
+	}
 	s.SetTraceID(traceIDOf(c.traceID, i))
 	s.SetSpanID(spanIDOf(c.spanID, i))
 	s.SetParentSpanID(spanIDOf(c.parentID, i))
@@ -240,13 +243,15 @@ func (c *spanColumns) row(i int) error {
 }
 
 func (c *spanColumns) setEvents(i int, dst ptrace.SpanEventSlice) error {
-	if c.events.IsNull(i) {
-		return nil
+	from, to, err := c.elements("events", c.events, i)
+	if err != nil {
+		return err
 	}
-	from, to := c.span(c.events.ValueOffsets(i))
 	for j := from; j < to; j++ {
 		e := dst.AppendEmpty()
-		e.SetTimestamp(c.event.time.at(j))
+		if err := c.event.time.pass(j, e.SetTimestamp); err != nil {
+			return err
+		}
 		e.SetName(c.event.name.at(j))
 		e.SetDroppedAttributesCount(u32Of(c.event.dropped, j))
 		if err := c.event.attributes.set(j, e.Attributes()); err != nil {
@@ -257,10 +262,10 @@ func (c *spanColumns) setEvents(i int, dst ptrace.SpanEventSlice) error {
 }
 
 func (c *spanColumns) setLinks(i int, dst ptrace.SpanLinkSlice) error {
-	if c.links.IsNull(i) {
-		return nil
+	from, to, err := c.elements("links", c.links, i)
+	if err != nil {
+		return err
 	}
-	from, to := c.span(c.links.ValueOffsets(i))
 	for j := from; j < to; j++ {
 		l := dst.AppendEmpty()
 		l.SetTraceID(traceIDOf(c.link.traceID, j))
