@@ -197,7 +197,7 @@ type containerKey struct {
 // identify checks the ResourceX or ScopeX in x and writes its identity into e.key:
 // the Resource or InstrumentationScope, and the schema URL. A message in several
 // pieces has the same identity as the merged message.
-func (e *encoder) identify(x extent) (h containerKey, err error) {
+func (e *encoder) identify(x extent) (h containerKey, err *damage) {
 	e.prefetch(x)
 	b := e.b[:x.to]
 	e.key = e.key[:0]

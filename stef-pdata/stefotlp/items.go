@@ -40,10 +40,10 @@ func (e *encoder) items(rec containersOf, count func(scope extent) int, item fun
 // to write. count counts the items of a ScopeX.
 func (e *encoder) enterResource(x extent, count func(scope extent) int) *otelstef.Resource {
 	unknown := e.unknown
-	h, err := e.identify(x)
-	if err != nil {
+	h, damaged := e.identify(x)
+	if damaged != nil {
 		e.unknown = unknown
-		e.reject("", err, 0)
+		e.reject("", damaged, 0)
 		return nil
 	}
 	e.tagScopes = tagScopes
@@ -74,10 +74,11 @@ func (e *encoder) enterResource(x extent, count func(scope extent) int) *otelste
 // enterScope is like enterResource, but for a ScopeX.
 func (e *encoder) enterScope(x extent, count func(scope extent) int) *otelstef.Scope {
 	unknown := e.unknown
-	h, err := e.identify(x)
-	if err != nil {
+	h, damaged := e.identify(x)
+	if damaged != nil {
+		n := count(x)
 		e.unknown = unknown
-		e.reject("", err, h.items)
+		e.reject("", damaged, n)
 		return nil
 	}
 	if h.items == 0 {

@@ -59,10 +59,10 @@ func (e *MetricsEncoder) EncodeOTLP(b []byte) error {
 	return e.finish(&metricsSignal, e.w.Stats().Records-before, err)
 }
 
-// pointsIn returns how many points the ScopeMetrics in x has.
+// pointsIn returns how many points the ScopeMetrics in x has, up to its first damaged field.
 func (e *MetricsEncoder) pointsIn(x extent) (n int) {
 	if _, err := e.identify(x); err != nil {
-		return 0
+		x.to = err.at
 	}
 	e.each(x, tagItems, func(_ int, m extent) error {
 		d, _ := e.describe(m)

@@ -54,7 +54,10 @@ func (e *ItemError) Error() string {
 	if e.Offset >= 0 {
 		fmt.Fprintf(&b, " at byte %d", e.Offset)
 	}
-	fmt.Fprintf(&b, ": %s: %v", shortPath(e.Field), e.Err)
+	if e.Field != "" { // the whole item or container is damaged
+		fmt.Fprintf(&b, ": %s", shortPath(e.Field))
+	}
+	fmt.Fprintf(&b, ": %v", e.Err)
 	return b.String()
 }
 
