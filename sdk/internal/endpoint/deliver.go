@@ -23,6 +23,8 @@ import (
 // stream is open, and waits longer after each failure.
 func (s *Sender[B]) deliver(ctx context.Context, data B, items int) (failed int, err error) {
 	start := time.Now()
+	ctx, stop := s.limitRetries(ctx, start)
+	defer stop()
 	b := &batch[B]{data: data}
 	for {
 		if s.usingOTLP.Load() {
@@ -87,6 +89,43 @@ func (s *Sender[B]) finalError(ctx context.Context, err error, start time.Time) 
 		return fmt.Errorf("stef: endpoint %s: not retried, because the next retry would exceed MaxElapsedTime (%v): %w", s.config.Target, most, err)
 	}
 	return nil
+}
+
+// limitRetries returns a context for an export that began at start. The context ends when MaxElapsedTime is over
+// and no stream can be opened: the session would wait for a stream until ctx ends.
+func (s *Sender[B]) limitRetries(ctx context.Context, start time.Time) (_ context.Context, stop func()) {
+	most := s.config.Retry.MaxElapsedTime
+	if end, ok := ctx.Deadline(); !s.config.Retry.Enabled || most == 0 || ok && !end.After(start.Add(most)) {
+		return ctx, func() {}
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	timer := time.AfterFunc(most, func() {
+		for {
+			attempt := s.nextAttempt()
+			if s.withoutStream() {
+				cancel(fmt.Errorf("stef: MaxElapsedTime (%v) is over", most))
+				return
+			}
+			select {
+			case <-attempt:
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+	return ctx, func() {
+		timer.Stop()
+		cancel(nil)
+	}
+}
+
+// withoutStream reports whether batches wait because the last attempt to open a stream failed.
+func (s *Sender[B]) withoutStream() bool {
+	if s.usingOTLP.Load() || !s.failing.Load() {
+		return false
+	}
+	stats := s.session.Stats()
+	return stats.Live == 0 && stats.Draining == 0
 }
 
 // gaveUp returns the error of an export whose context ended. err says why no stream was open, if
@@ -311,6 +350,7 @@ func (s *Sender[B]) lastResort(ctx context.Context) bool {
 
 func (s *Sender[B]) opened() {
 	s.stats.Streams.Add(1)
+	s.failing.Store(false)
 	s.mu.Lock()
 	s.usingOTLP.Store(false)
 	s.mu.Unlock()

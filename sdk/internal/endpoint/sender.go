@@ -34,6 +34,7 @@ type Sender[B any] struct {
 	end  context.CancelCauseFunc
 
 	usingOTLP atomic.Bool               // batches are sent by OTLP
+	failing   atomic.Bool               // the last attempt to open a stream failed
 	inVain    atomic.Pointer[time.Time] // when lastResort last opened no stream
 	mu        sync.Mutex
 	otlp      *OTLP[B]      // created on first use
@@ -148,7 +149,10 @@ func (s *Sender[B]) sessionConfig() stefgrpc.SessionConfig {
 		},
 		Events: stefgrpc.SessionEvents{
 			StreamOpened: func(int, time.Duration) { s.opened() },
-			OpenFailed:   func(int, *stefgrpc.Error, time.Duration) { s.attempted() },
+			OpenFailed: func(int, *stefgrpc.Error, time.Duration) {
+				s.failing.Store(true)
+				s.attempted()
+			},
 		},
 	}
 }
