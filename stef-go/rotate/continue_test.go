@@ -5,9 +5,11 @@ package rotate
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -178,4 +180,33 @@ func TestRecordContinuesOverUnchangedFields(t *testing.T) {
 		s.Record().EditScope().SetDroppedAttributesCount(5)
 		return nil
 	}, 5, "")
+}
+
+// After an error of the stream in fill, the next Write uses a new file also if flushes are delayed, and the
+// error says how many records are lost.
+func TestStreamErrorBetweenFlushes(t *testing.T) {
+	dir := t.TempDir()
+	w := open(t, Options{Dir: dir, FlushInterval: time.Hour})
+	require.NoError(t, writeLogs(w, 1, 1))
+	require.NoError(t, w.Flush())
+	require.NoError(t, writeLogs(w, 2, 2))
+	err := w.Write(func(s *otelstef.LogsWriter) error {
+		require.NoError(t, putLogs(s, 3, 3))
+		for i := range 600 { // 72 MB, in texts that are too short for a check of the record
+			text := strings.Repeat(fmt.Sprintf("%04d", i), 15<<10)
+			s.Record().Record().Attributes().AppendString("key"+text, "value"+text)
+		}
+		err := s.Write()
+		s.Record().Record().Attributes().Reset()
+		return err
+	})
+	require.ErrorIs(t, err, stef.ErrFrameTooLarge)
+	var fault *Error
+	require.ErrorAs(t, err, &fault)
+	require.EqualValues(t, 3, fault.Lost)
+	require.NoError(t, writeLogs(w, 2, 5))
+	require.NoError(t, w.Flush())
+	require.Equal(t, upTo(5), readAll(t, dir))
+	require.Len(t, names(t, dir), 2)
+	require.EqualValues(t, 3, w.Stats().Lost)
 }

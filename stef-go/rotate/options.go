@@ -50,7 +50,8 @@ type Options struct {
 	MaxTotalBytes int64
 	// FlushInterval delays flushes: frames end at this interval, instead of with each
 	// Write. Files are then smaller if the program writes single records, or small batches
-	// with checksums. Default: no delay.
+	// with checksums. A Write whose fill returns an error ends the frame in any case. Default:
+	// no delay.
 	FlushInterval time.Duration
 	// Sync says when data is forced to the disk. SyncEvery is the interval of
 	// SyncInterval, 1 s by default.

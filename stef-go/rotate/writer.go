@@ -161,7 +161,7 @@ func (w *Writer[S]) Write(fill func(S) error) error {
 		if w.file.err != nil {
 			return w.fail("write", w.file.err)
 		}
-		if w.options.FlushInterval == 0 {
+		if w.options.FlushInterval == 0 || fillErr != nil { // a flush finds out whether the stream has failed
 			err = w.promise()
 		} else {
 			err = w.confirm()
