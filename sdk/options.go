@@ -56,8 +56,8 @@ func WithEndpoint(target string) Option {
 
 // WithEndpointURL sets the address of the peer as a URL. The scheme http means no
 // transport security, https means transport security. A URL without a port has port 443,
-// also with http. A text without a scheme is a target of gRPC, with transport security unless
-// WithInsecure is set.
+// also with http. A text without one of these schemes is a target of gRPC, with transport security
+// unless WithInsecure is set.
 func WithEndpointURL(url string) Option {
 	return endpointOption(func(c *settings.Endpoint) error {
 		if scheme, _, ok := strings.Cut(url, "://"); ok && !isHTTP(scheme) && resolver.Get(strings.ToLower(scheme)) == nil {

@@ -144,8 +144,9 @@ func (e *env) checkTarget(c *Endpoint) {
 	c.SetTarget(DefaultTarget)
 }
 
-// SetURL sets the target to a URL, or to host:port. The schemes http and unix mean no
-// transport security; https and all other schemes mean transport security.
+// SetURL sets the target to a URL, or to host:port. The schemes http and unix mean no transport
+// security, and https means transport security. Other schemes are those of name resolvers of gRPC and
+// mean neither.
 func SetURL(c *Endpoint, text string) error {
 	if !strings.Contains(text, "://") && !strings.HasPrefix(text, "unix:") {
 		c.SetTarget(text)
@@ -163,8 +164,8 @@ func SetURL(c *Endpoint, text string) error {
 		c.Target, c.Insecure = u.Host, strings.EqualFold(u.Scheme, "http")
 	case "unix":
 		c.Target, c.Insecure = text, true
-	default: // the scheme of a name resolver of gRPC
-		c.Target, c.Insecure = text, false
+	default:
+		c.SetTarget(text)
 	}
 	return nil
 }

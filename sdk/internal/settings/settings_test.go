@@ -93,6 +93,7 @@ func TestEndpoints(t *testing.T) {
 	f("unix:///run/stef.sock", true, "OTEL_EXPORTER_STEF_ENDPOINT=unix:///run/stef.sock")
 	f("dns:///a:1", false, "OTEL_EXPORTER_STEF_ENDPOINT=dns:///a:1")
 	f("dns:///a:1", false, "OTEL_EXPORTER_STEF_ENDPOINT=  dns:///a:1  ")
+	f("dns:///a:1", true, "OTEL_EXPORTER_OTLP_ENDPOINT=dns:///a:1", "OTEL_EXPORTER_OTLP_INSECURE=true")
 	f("a:4317", true, "OTEL_EXPORTER_OTLP_ENDPOINT=http://a:4317", "OTEL_EXPORTER_OTLP_PROTOCOL=grpc")
 	f("a:4317", true, "OTEL_EXPORTER_STEF_ENDPOINT=http://a:4317", "OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf")
 }
@@ -116,7 +117,20 @@ func TestEndpointOfOption(t *testing.T) {
 	f(true, "OTEL_EXPORTER_OTLP_ENDPOINT=http://a:1", stefsdk.WithInsecure(), stefsdk.WithEndpoint("b:1"))
 	f(true, "OTEL_EXPORTER_OTLP_ENDPOINT=https://a:1", stefsdk.WithEndpoint("b:1"), stefsdk.WithInsecure())
 	f(true, "OTEL_EXPORTER_OTLP_INSECURE=true", stefsdk.WithEndpoint("b:1"))
+	f(true, "OTEL_EXPORTER_OTLP_ENDPOINT=https://a:1", stefsdk.WithInsecure(), stefsdk.WithEndpointURL("b:1"))
 	f(false, "OTEL_EXPORTER_OTLP_INSECURE=true", stefsdk.WithTLSCredentials(credentials.NewTLS(nil)), stefsdk.WithEndpoint("b:1"))
+}
+
+// The order of WithInsecure and of an address with a name resolver of gRPC does not matter.
+func TestInsecureResolver(t *testing.T) {
+	for _, address := range []settings.Option{stefsdk.WithEndpoint("dns:///a:1"), stefsdk.WithEndpointURL("dns:///a:1")} {
+		for _, options := range [][]settings.Option{{stefsdk.WithInsecure(), address}, {address, stefsdk.WithInsecure()}} {
+			c, err := settings.ForEndpoint(settings.Traces, options)
+			require.NoError(t, err)
+			require.Equal(t, "dns:///a:1", c.Target)
+			require.True(t, c.Insecure)
+		}
+	}
 }
 
 // A variable that cannot be used is reported, and the default applies.
