@@ -210,3 +210,38 @@ func TestStreamErrorBetweenFlushes(t *testing.T) {
 	require.Len(t, names(t, dir), 2)
 	require.EqualValues(t, 3, w.Stats().Lost)
 }
+
+// Two writers of one folder, which were created before the clock was set back, choose different names. Otherwise
+// one would replace the finished files of the other.
+func TestClockSetBackUnderTwoWriters(t *testing.T) {
+	dir := t.TempDir()
+	ahead := Name{Prefix: "telemetry", Time: time.Now().Add(time.Hour).UTC(), PID: 1, Sequence: 1, Signal: "logs"}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, ahead.String()), nil, 0o600))
+	a, b := open(t, Options{Dir: dir}), open(t, Options{Dir: dir})
+	for n := range uint64(2 * tries) {
+		require.NoError(t, writeLogs(a, n+1, n+1))
+		require.NoError(t, a.Rotate())
+	}
+	require.NoError(t, writeLogs(b, 2*tries+1, 2*tries+1))
+	require.NoError(t, b.Close())
+	require.NoError(t, os.Remove(filepath.Join(dir, ahead.String())))
+	require.Equal(t, upTo(2*tries+1), readAll(t, dir))
+}
+
+// A new file does not get the name of a finished file: its end would replace that file.
+func TestNameOfFinishedFile(t *testing.T) {
+	dir := t.TempDir()
+	name := Name{Prefix: "telemetry", Time: time.Now().UTC(), PID: 1, Signal: "logs"}
+	finished := name
+	finished.Sequence = 1
+	require.NoError(t, os.WriteFile(filepath.Join(dir, finished.String()), []byte("records"), 0o600))
+	var o output
+	require.NoError(t, o.create(osDisk{}, dir, 0o600, func() Name {
+		name.Sequence++
+		name.Active = true
+		return name
+	}))
+	require.Equal(t, 2, name.Sequence)
+	require.NoError(t, o.finish(false, true))
+	require.Len(t, names(t, dir), 2)
+}

@@ -113,13 +113,18 @@ func (o *output) create(d disk, dir string, perm fs.FileMode, next func() Name) 
 		}
 		// Before the file was locked, another process may have considered the file
 		// abandoned and renamed it.
-		if o.file.lock() && o.file.at(o.path) {
+		locked := o.file.lock() && o.file.at(o.path)
+		_, finished := os.Lstat(finalName(o.path)) // the rename of the new file would replace such a file
+		if locked && finished != nil {
 			o.size, o.dirty, o.err = 0, false, nil
 			return nil
 		}
 		_ = o.file.Close()
 		_ = os.Remove(o.path)
 		err = errors.New("another process locked or renamed the new file")
+		if locked {
+			err = fmt.Errorf("%s exists", finalName(o.path))
+		}
 	}
 	return fmt.Errorf("%d names were tried: %w", tries, err)
 }

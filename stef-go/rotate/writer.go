@@ -330,6 +330,10 @@ func (w *Writer[S]) ready() error {
 func (w *Writer[S]) next() Name {
 	now := time.Now().UTC()
 	if !now.After(w.last.Time) {
+		// Another Writer of the folder may have chosen the next names already.
+		if at := w.options.latest(); at.After(w.last.Time) {
+			w.last.Time = at
+		}
 		now = w.last.Time.Add(1)
 	}
 	w.sequence++
