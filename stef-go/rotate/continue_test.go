@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -244,4 +245,25 @@ func TestNameOfFinishedFile(t *testing.T) {
 	require.Equal(t, 2, name.Sequence)
 	require.NoError(t, o.finish(false, true))
 	require.Len(t, names(t, dir), 2)
+}
+
+// A Write with an error of fill flushes, but does not count as a Flush: if the file is removed then, the next
+// Flush returns the loss of the records that earlier calls of Write accepted.
+func TestLostAfterFillError(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("Windows does not remove open files")
+	}
+	dir := t.TempDir()
+	w := open(t, Options{Dir: dir, FlushInterval: time.Hour})
+	require.NoError(t, writeLogs(w, 1, 2))
+	require.ErrorContains(t, w.Write(func(*otelstef.LogsWriter) error { return errors.New("own") }), "own")
+	require.Equal(t, upTo(2), readAll(t, dir))
+	require.NoError(t, os.Remove(filepath.Join(dir, names(t, dir)[0])))
+	time.Sleep(checkEvery)
+	require.NoError(t, writeLogs(w, 3, 3))
+	var fault *Error
+	require.ErrorAs(t, w.Flush(), &fault)
+	require.EqualValues(t, 2, fault.Lost)
+	require.NoError(t, w.Flush())
+	require.Equal(t, []uint64{3}, readAll(t, dir))
 }

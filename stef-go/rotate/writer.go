@@ -161,9 +161,12 @@ func (w *Writer[S]) Write(fill func(S) error) error {
 		if w.file.err != nil {
 			return w.fail("write", w.file.err)
 		}
-		if w.options.FlushInterval == 0 || fillErr != nil { // a flush finds out whether the stream has failed
+		switch {
+		case w.options.FlushInterval == 0:
 			err = w.promise()
-		} else {
+		case fillErr != nil:
+			err = w.flush() // finds out whether the stream has failed
+		default:
 			err = w.confirm()
 		}
 		return join(fillErr, w.limitSize(err))
