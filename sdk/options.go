@@ -126,7 +126,7 @@ type RetryConfig struct {
 	// still waits for a connection until its timeout.
 	Enabled bool
 	// InitialInterval is the wait before the first attempt to open another stream. The
-	// wait grows by half with each further failure. Default 500 ms.
+	// wait grows by half with each further failure. Default 500 ms, or MaxInterval if it is shorter.
 	InitialInterval time.Duration
 	// MaxInterval is the longest wait between two attempts to open a stream, and between two
 	// attempts to connect. So a peer that was down receives data again after about twice this

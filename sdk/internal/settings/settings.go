@@ -153,8 +153,8 @@ func ForEndpoint(signal Signal, options []Option) (*Endpoint, error) {
 			return nil, fmt.Errorf("stef: %w", err)
 		}
 	}
-	c.Retry.InitialInterval = cmp.Or(c.Retry.InitialInterval, DefaultRetryInitial)
 	c.Retry.MaxInterval = cmp.Or(c.Retry.MaxInterval, DefaultRetryMax)
+	c.Retry.InitialInterval = cmp.Or(c.Retry.InitialInterval, min(DefaultRetryInitial, c.Retry.MaxInterval))
 	c.Retry.MaxElapsedTime = max(0, cmp.Or(c.Retry.MaxElapsedTime, DefaultRetryElapsed))
 	env.report()
 	return c, nil

@@ -70,6 +70,7 @@ func TestRetry(t *testing.T) {
 	}
 	f(stefsdk.RetryConfig{}, 500*time.Millisecond, 5*time.Second, time.Minute)
 	f(stefsdk.RetryConfig{InitialInterval: 1, MaxInterval: 2, MaxElapsedTime: 3}, 1, 2, 3)
+	f(stefsdk.RetryConfig{MaxInterval: 100 * time.Millisecond}, 100*time.Millisecond, 100*time.Millisecond, time.Minute)
 	f(stefsdk.RetryConfig{MaxElapsedTime: -1}, 500*time.Millisecond, 5*time.Second, 0)
 }
 
