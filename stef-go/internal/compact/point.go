@@ -172,7 +172,8 @@ func (s *Points) growTicks() {
 const firstTicks = 64
 
 // tickPools pools the ticks of ended streams for new streams. The index is the number of bits of
-// the capacity. Each tick is set before it is used, so ticks are not cleared.
+// the capacity. All capacities are powers of two, because firstTicks and maxTicks are, so all lists
+// in a pool have the same capacity. Each tick is set before it is used, so ticks are not cleared.
 var tickPools [15]sync.Pool // of *tick, a pointer to the first tick
 
 func takeTicks(n int) []tick {
