@@ -181,7 +181,11 @@ const (
 	alternate = 2
 )
 
+// sortByManyTimes implements sortByTime for more than order.FewTimes times.
 func (s *sorter) sortByManyTimes() {
+	if s.timesAdjacent() {
+		return
+	}
 	first, last := ^uint64(0), uint64(0)
 	for i := range s.entries {
 		first, last = min(first, s.entries[i].time), max(last, s.entries[i].time)
@@ -205,4 +209,21 @@ func (s *sorter) sortByManyTimes() {
 	if runs <= alternate*n {
 		copy(s.keys, together)
 	}
+}
+
+// timesAdjacent reports whether each time has on average at most alternate runs. It can return false
+// although this is true, because order.Distinct can count too few times.
+func (s *sorter) timesAdjacent() bool {
+	s.times.Reset(len(s.keys))
+	runs, n := 0, 0
+	last := uint64(0)
+	for i := range s.keys {
+		time := s.entries[s.keys[i].Item].time
+		if i == 0 || time != last {
+			runs++
+			n += s.times.Add(time)
+		}
+		last = time
+	}
+	return runs <= alternate*n
 }

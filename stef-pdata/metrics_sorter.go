@@ -25,6 +25,7 @@ type sorter struct {
 	keys     []order.Key
 	spare    []order.Key
 	together []order.Key // copy of keys, to undo a sort
+	times    order.Distinct
 	sources  []source
 }
 
@@ -197,6 +198,7 @@ func (s *sorter) end() {
 	clear(s.sources)
 	if c := cap(s.entries); c > 1<<15 && len(s.entries) < c/8 {
 		s.entries, s.keys, s.spare, s.together, s.sources = nil, nil, nil, nil, nil
+		s.times = order.Distinct{}
 	}
 	s.entries, s.sources = s.entries[:0], s.sources[:0]
 }
