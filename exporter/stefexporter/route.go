@@ -48,7 +48,7 @@ type route[B any] struct {
 	usingOTLP atomic.Bool  // batches are sent by OTLP
 	accepted  atomic.Bool  // the last attempt to open a stream succeeded
 	failed    atomic.Bool  // an attempt to open a stream failed
-	opening   atomic.Int64 // attempts to open a stream whose result is not known yet
+	opening   atomic.Int64 // attempts to open a stream whose result is not known yet; decreased with mu held
 	resort    throttle
 	served    atomic.Pointer[time.Time] // when the peer accepted the last OTLP request; nil if it failed
 	active    atomic.Int64              // when the peer last accepted a stream or acknowledged a batch, in ns since processStart; 0: never
@@ -137,10 +137,13 @@ func (x *route[B]) send(ctx context.Context, b B, items int) *failure {
 		return f
 	}
 	works, refused := x.trySTEFNow(ctx)
-	if works {
-		return x.stef.send(ctx, b, items)
+	if !works {
+		f.retry = f.retry || !refused
+		return f
 	}
-	f.retry = f.retry || !refused
+	if f = x.stef.send(ctx, b, items); f != nil && withoutSTEF(f.err) {
+		f.retry = true // the peer has just accepted a stream, so it may accept the next one
+	}
 	return f
 }
 
@@ -165,13 +168,13 @@ func (x *route[B]) fallBack(why error) {
 // has no STEF. If both are false, the batch must not be dropped: for example, the attempt may
 // have begun before the peer was replaced.
 func (x *route[B]) trySTEFNow(ctx context.Context) (works, refused bool) {
-	began := time.Now()
-	attempt := x.next()
+	x.mu.Lock()
+	began, attempt := time.Now(), x.attempt
+	running := x.opening.Load() > 0 // such an attempt may end with the answer of a peer that has been replaced
+	x.mu.Unlock()
 	if !x.usingOTLP.Load() {
 		return true, false // a stream was opened in the meantime, so no attempt may follow
 	}
-	// A running attempt may end with the answer of a peer that has been replaced.
-	running := x.opening.Load() > 0
 	_, ok := x.resort.pass()
 	if ok {
 		x.stef.session.Probe()
@@ -190,9 +193,9 @@ func (x *route[B]) trySTEFNow(ctx context.Context) (works, refused bool) {
 }
 
 func (x *route[B]) opened(slot int) {
-	x.opening.Add(-1)
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	x.opening.Add(-1)
 	for slot >= len(x.since) {
 		x.since = append(x.since, time.Time{})
 	}
@@ -218,9 +221,9 @@ func (x *route[B]) opened(slot int) {
 // openFailed handles a failed attempt to open a stream. If retryIn is 0, the
 // session retries only when Probe is called.
 func (x *route[B]) openFailed(err *stefgrpc.Error, retryIn time.Duration) {
-	x.opening.Add(-1)
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	x.opening.Add(-1)
 	x.wakeWaiters()
 	if x.ended {
 		return

@@ -320,3 +320,51 @@ func TestNeither(t *testing.T) {
 	require.True(t, consumererror.IsPermanent(err))
 	dropped(t, x, map[string]int64{dropPermanent: 1})
 }
+
+// TestLastResortDuringAnswer: the answer of an old peer to an attempt arrives while a batch makes its last
+// attempt. The answer says nothing about a new peer, so the batch is not dropped.
+func TestLastResortDuringAnswer(t *testing.T) {
+	p := listen(t, &peer{}, "", false, true)
+	c := testConfig(p.addr)
+	c.Fallback.ProbeInterval = time.Hour
+	x := startSignal(t, c, signal.Traces)
+	require.NoError(t, x.push(t.Context(), spans("a")))
+	r := onlyRoute(t, x)
+	require.True(t, r.usingOTLP.Load())
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	r.mu.Lock() // the answer, and then the batch, wait for the lock
+	r.opening.Add(1)
+	go r.openFailed(stefgrpc.FromStatus(status.Error(codes.Unimplemented, "no STEF here")), 0)
+	time.Sleep(50 * time.Millisecond)
+	answer := make(chan bool, 1)
+	go func() {
+		_, refused := r.trySTEFNow(ctx)
+		answer <- refused
+	}()
+	time.Sleep(50 * time.Millisecond)
+	r.mu.Unlock()
+	require.False(t, <-answer)
+}
+
+// TestMixedPeer: behind one address, some servers have STEF, and others have not. No server implements OTLP.
+// The exporter does not drop a batch if the peer has just accepted a stream and refuses the next one.
+func TestMixedPeer(t *testing.T) {
+	var streams atomic.Int32
+	p := listen(t, &peer{}, "", true, false, grpc.StreamInterceptor(func(srv any, s grpc.ServerStream, _ *grpc.StreamServerInfo, next grpc.StreamHandler) error {
+		if streams.Add(1) == 2 {
+			return next(srv, s)
+		}
+		return status.Error(codes.Unimplemented, "no STEF here")
+	}))
+	p.onStream = func(s *stefgrpc.ServerStream) error {
+		_, _ = s.Read(make([]byte, 1)) // until the stream is in use
+		return nil
+	}
+	c := testConfig(p.addr)
+	c.Fallback.ProbeInterval = time.Hour
+	x := startSignal(t, c, signal.Traces)
+	err := x.push(t.Context(), spans("a"))
+	require.Error(t, err)
+	require.False(t, consumererror.IsPermanent(err), "%v", err)
+}
