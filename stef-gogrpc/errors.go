@@ -193,6 +193,8 @@ func FromStatus(err error) *Error {
 		e.Kind = KindIncompatible
 	case reason == "" && cutShort(e):
 		e.Kind = KindUnavailable
+	case reason == "" && headersTooLarge(e):
+		e.Kind = KindLimit
 	}
 	return e
 }
@@ -251,7 +253,8 @@ func plainStatus(err error) error {
 	}
 }
 
-// Only goneAway and cutShort decide by the text of a status, because nothing else shows these events.
+// Only goneAway, cutShort and headersTooLarge decide by the text of a status, because nothing else shows these
+// events.
 
 // goneAway reports whether the connection received GOAWAY before it broke: the server or a proxy
 // ended it gracefully.
@@ -274,6 +277,12 @@ func cutShort(e *Error) bool {
 		return strings.Contains(text, "stream terminated by RST_STREAM")
 	}
 	return false
+}
+
+// headersTooLarge reports whether gRPC at this end did not send the headers of a stream, because they are
+// larger than the server allows.
+func headersTooLarge(e *Error) bool {
+	return e.Code == codes.Internal && strings.Contains(e.Err.Error(), "header list size to send violates the maximum size")
 }
 
 func statusCode(err error) codes.Code {

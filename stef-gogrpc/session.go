@@ -177,9 +177,9 @@ func startSession[B any](
 //
 // Without a live stream, or while all streams are at their bounds, Send waits
 // until ctx ends. It fails immediately while destinations refuse: they do not
-// implement STEF or the schema, the credentials are bad, or two streams in a row ended with
-// KindInvalid or KindRejected before records were sent on them. It also fails immediately while no
-// stream can be opened because of a mistake in the program, such as a nil root.
+// implement STEF or the schema, the credentials are bad, the headers are larger than they allow, or two
+// streams in a row ended with KindInvalid or KindRejected before records were sent on them. It also fails
+// immediately while no stream can be opened because of a mistake in the program, such as a nil root.
 //
 // The session uses the batch until Send returns. One goroutine at a time reads it,
 // and reads it again if the session sends it again. If ctx ends during encoding,

@@ -94,8 +94,8 @@ type SessionConfig struct {
 	// as long as the server requests (RetryInfo), up to five minutes.
 	Backoff Backoff
 	// ProbeInterval is how long a session waits until it retries after a refusal for a
-	// reason that rarely changes (unimplemented, incompatible, bad credentials, a mistake in
-	// the program). During this time, Send fails immediately. The default is 1 minute. With a
+	// reason that rarely changes (unimplemented, incompatible, bad credentials, headers that are too
+	// large, a mistake in the program). During this time, Send fails immediately. The default is 1 minute. With a
 	// negative value, the session retries only when the method Probe is called.
 	ProbeInterval time.Duration
 

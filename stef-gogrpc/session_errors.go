@@ -221,6 +221,10 @@ func refusal(err *Error) *session.Fault {
 	switch err.Kind {
 	case KindUnimplemented, KindIncompatible, KindAuth:
 		return faultOf(err)
+	case KindLimit:
+		if err.Code == codes.Internal { // of headersTooLarge; other limits, such as the number of streams, may be met soon
+			return faultOf(err)
+		}
 	}
 	return nil
 }

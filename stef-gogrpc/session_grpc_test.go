@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -374,6 +375,35 @@ func TestSessionServerRefuses(t *testing.T) {
 		server.Register(g)
 	})
 }
+
+// TestSessionHeadersTooLarge: if the server allows no headers as large as those of the streams, Send fails
+// immediately, and says so.
+func TestSessionHeadersTooLarge(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newSite(t)
+		_, register := x.stef(x.take)
+		x.serve(register, grpc.MaxHeaderListSize(16<<10))
+		session, stop := x.session(stefgrpc.SessionConfig{}, stefgrpc.WithCallOptions(grpc.PerRPCCredentials(longToken{})))
+		began := time.Now()
+		err := session.Send(patience(time.Minute), times{1, 9})
+		var unsent *stefgrpc.UnsentError
+		require.ErrorAs(t, err, &unsent)
+		require.Equal(t, stefgrpc.KindLimit, unsent.Cause.Kind)
+		require.False(t, unsent.Cause.Retryable())
+		require.ErrorContains(t, err, "header list size to send violates the maximum size (16384 bytes) set by server")
+		require.Less(t, time.Since(began), time.Second)
+		stop()
+	})
+}
+
+// longToken are credentials of 17 KiB.
+type longToken struct{}
+
+func (longToken) GetRequestMetadata(context.Context, ...string) (map[string]string, error) {
+	return map[string]string{"authorization": strings.Repeat("x", 17<<10)}, nil
+}
+
+func (longToken) RequireTransportSecurity() bool { return false }
 
 // TestSessionServerDoesNotRead: if the server reads nothing, the session keeps its bound on
 // unanswered batches, and can still be shut down.

@@ -38,6 +38,7 @@ var hints = []textHint{
 	{unresolved, "check its name"},
 	{"name resolver error", "the host cannot be resolved: check its name"},
 	{"credentials require transport level security", "auth sends credentials only over TLS: configure tls, or remove tls::insecure"},
+	{"header list size to send violates the maximum size", "the peer refuses larger headers: shorten headers, the token of auth, or the values of metadata_keys"},
 	{"authenticator not found", "define this extension under extensions, and list it in service::extensions"},
 }
 

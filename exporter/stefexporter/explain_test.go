@@ -43,6 +43,7 @@ func TestExplain(t *testing.T) {
 	require.NotContains(t, c.explain(errors.New("no children to pick from")).Error(), "children")
 	f("error reading server preface: http2: frame too large, note that the frame header looked like an HTTP/1.1 header", "4318 is OTLP over HTTP")
 	f("error reading server preface: EOF", "the peer may expect TLS")
+	f("header list size to send violates the maximum size (16384 bytes) set by server", "shorten headers")
 	f("grpc: the credentials require transport level security", "auth sends credentials only over TLS")
 	f(`failed to resolve authenticator "a": authenticator not found`, "service::extensions")
 	f("no STEF stream: write tcp 127.0.0.1:1->127.0.0.1:2: write: broken pipe", "set tls::cert_file and tls::key_file")

@@ -6,11 +6,13 @@ package stefexporter
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/config/configopaque"
 	"go.opentelemetry.io/collector/config/configoptional"
 	"go.opentelemetry.io/collector/consumer/consumererror"
 	"go.opentelemetry.io/collector/exporter/exporterhelper"
@@ -264,4 +266,21 @@ func TestRefusalPause(t *testing.T) {
 	x.otlp, x.timer = &otlpSender[int]{}, nil
 	x.planProbe(&stefgrpc.Error{Kind: stefgrpc.KindUnimplemented, Err: errors.New("no")})
 	require.False(t, x.soon, "with OTLP, probe_interval applies")
+}
+
+// TestHeadersTooLarge: if the peer accepts no headers as large as those of the exporter, a batch fails at once, with
+// either protocol, and the error says what to do.
+func TestHeadersTooLarge(t *testing.T) {
+	for _, protocol := range []Protocol{ProtocolAuto, ProtocolSTEF, ProtocolOTLP} {
+		p := listen(t, &peer{}, "", true, true, grpc.MaxHeaderListSize(16<<10))
+		c := refusedConfig(p.addr, protocol)
+		c.ClientConfig.Headers = configopaque.MapList{{Name: "x", Value: configopaque.String(strings.Repeat("x", 17<<10))}}
+		x := start(t, c)
+		began := time.Now()
+		err := x.send("a")
+		require.True(t, consumererror.IsPermanent(err), "%s: %v", protocol, err)
+		require.ErrorContains(t, err, "(16384 bytes) set by server (endpoint "+p.addr+": the peer refuses larger headers: shorten headers")
+		require.Less(t, time.Since(began), 10*time.Second)
+		dropped(t, x, map[string]int64{dropPermanent: 1})
+	}
 }
