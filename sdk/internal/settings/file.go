@@ -6,6 +6,7 @@ package settings
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 
 	"go.opentelemetry.io/otel"
@@ -72,7 +73,7 @@ func (e *env) file(c *File) {
 	e.count("FILE_MAX_TOTAL_BYTES", &r.MaxTotalBytes)
 	files := int64(r.MaxFiles)
 	e.count("FILE_MAX_FILES", &files)
-	r.MaxFiles = int(files)
+	r.MaxFiles = int(min(files, math.MaxInt))
 	e.milliseconds("FILE_MAX_AGE", false, &r.MaxAge)
 	e.milliseconds("FILE_FLUSH_INTERVAL", false, &r.FlushInterval)
 	e.milliseconds("FILE_SYNC_INTERVAL", false, &r.SyncEvery)
@@ -91,9 +92,9 @@ func (e *env) count(name string, to *int64) {
 	if v == "" {
 		return
 	}
-	n, err := strconv.ParseInt(v, 10, 48)
+	n, err := strconv.ParseInt(v, 10, 64)
 	if err != nil || n <= 0 {
-		e.ignore(variable, v, "a number above 0")
+		e.ignore(variable, v, fmt.Sprintf("a whole number above 0, at most %d", int64(math.MaxInt64)))
 		return
 	}
 	*to = n

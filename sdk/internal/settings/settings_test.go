@@ -4,6 +4,7 @@
 package settings_test
 
 import (
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -265,4 +266,22 @@ func TestFiles(t *testing.T) {
 	require.Len(t, *list, 1)
 	require.Contains(t, (*list)[0], "OTEL_EXPORTER_STEF_FILE_SYNC")
 	require.Contains(t, (*list)[0], "OTEL_EXPORTER_STEF_FILE_MAX_FILES")
+}
+
+// TestLargeCounts: the variables of counts accept all positive numbers of 64 bits.
+func TestLargeCounts(t *testing.T) {
+	list := reports(t)
+	set(t, []string{"OTEL_EXPORTER_STEF_FILE_MAX_BYTES=9223372036854775807", "OTEL_EXPORTER_STEF_FILE_MAX_TOTAL_BYTES=140737488355328"})
+	c, err := settings.ForFiles(settings.Logs, "", nil)
+	require.NoError(t, err)
+	require.Empty(t, *list)
+	require.Equal(t, int64(math.MaxInt64), c.Rotate.MaxBytes)
+	require.Equal(t, int64(1<<47), c.Rotate.MaxTotalBytes)
+
+	t.Setenv("OTEL_EXPORTER_STEF_FILE_MAX_BYTES", "9223372036854775808")
+	c, err = settings.ForFiles(settings.Logs, "", nil)
+	require.NoError(t, err)
+	require.Zero(t, c.Rotate.MaxBytes)
+	require.Len(t, *list, 1)
+	require.Contains(t, (*list)[0], "set it to a whole number above 0, at most 9223372036854775807")
 }
