@@ -4,6 +4,7 @@
 package stefexporter
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -119,18 +120,16 @@ func wait(end <-chan struct{}, pause time.Duration) bool {
 // backOff computes the pauses between the attempts to send a batch, as exporterhelper does.
 type backOff struct {
 	config   configretry.BackOffConfig
-	interval time.Duration // of the last pause; 0 before the first
+	interval time.Duration // of the next pause, without its random part; 0: initial_interval
 }
 
 func (b *backOff) next() time.Duration {
 	c := &b.config
-	switch {
-	case b.interval == 0:
-		b.interval = c.InitialInterval
-	case float64(b.interval)*c.Multiplier >= float64(c.MaxInterval):
-		b.interval = c.MaxInterval
-	default:
-		b.interval = time.Duration(float64(b.interval) * c.Multiplier)
+	interval := cmp.Or(b.interval, c.InitialInterval)
+	if float64(interval)*c.Multiplier >= float64(c.MaxInterval) {
+		b.interval = c.MaxInterval // if it is 0, all pauses are initial_interval
+	} else {
+		b.interval = time.Duration(float64(interval) * c.Multiplier)
 	}
-	return time.Duration(float64(b.interval) * (1 + c.RandomizationFactor*(2*rand.Float64()-1)))
+	return time.Duration(float64(interval) * (1 + c.RandomizationFactor*(2*rand.Float64()-1)))
 }
