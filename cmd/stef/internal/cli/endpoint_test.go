@@ -4,6 +4,7 @@
 package cli
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -27,4 +28,28 @@ func TestCheckEndpoint(t *testing.T) {
 		require.EqualError(t, checkEndpoint(endpoint), "--endpoint "+endpoint+want)
 	}
 	require.EqualError(t, checkEndpoint("localhost:65536"), "--endpoint: port 65536 is not between 1 and 65535")
+}
+
+// If an endpoint closes the connection, replay says so, whatever the client does at that moment.
+func TestEndpointClosedConnection(t *testing.T) {
+	const broken, reset = "write tcp 127.0.0.1:1->127.0.0.1:2: write: broken pipe", "read tcp 127.0.0.1:1->127.0.0.1:2: read: connection reset by peer"
+	for _, cause := range []string{
+		"error reading server preface: EOF",
+		"error reading server preface: " + reset,
+		"transport: failed to write client preface: " + broken,
+		"transport: failed to write initial settings frame: " + broken,
+		"transport: failed to write window update: " + broken,
+	} {
+		err := errors.New(`no STEF stream: rpc error: code = Unavailable desc = connection error: desc = "` + cause + `"`)
+		f := func(c *replayer, want string) {
+			t.Helper()
+			require.EqualError(t, c.plainly(err), "no STEF stream: the endpoint closed the connection"+want)
+		}
+		f(&replayer{}, " (it may expect TLS: add --tls)")
+		f(&replayer{tls: true}, " (it may want a certificate of the client: add --cert and --key)")
+		f(&replayer{cert: "x"}, " (it may not accept the certificate: check --cert and --key)")
+		accepted := new(replayer)
+		accepted.accepted.Store(true)
+		f(accepted, "")
+	}
 }

@@ -400,9 +400,10 @@ var sendCauses = []struct{ cause, text, hint string }{
 var sendPrefix = regexp.MustCompile(`^(no STEF stream yet: |no STEF stream: |the STEF stream was lost: |not accepted yet: )?`)
 
 // With TLS 1.3, an endpoint that wants a certificate of the client closes the connection after
-// the handshake. The client often sees only the closed connection.
+// the handshake. The client often sees only the closed connection. When it sees this depends on the
+// scheduler: it may still write its preface or its settings.
 var (
-	noPreface = regexp.MustCompile(`error reading server preface|failed to write client preface`)
+	noPreface = regexp.MustCompile(`error reading server preface|failed to write (client preface|initial settings frame|window update)`)
 	tlsClosed = regexp.MustCompile(`connection reset by peer|broken pipe|remote error: tls: `)
 )
 
