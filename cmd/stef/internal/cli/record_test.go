@@ -252,7 +252,7 @@ func TestRecordIntoAFollowedFolder(t *testing.T) {
 		require.NoError(t, os.Remove(file))
 		switch ends {
 		case "by an interrupt":
-			require.True(t, interrupt.Deliver())
+			interrupt.Deliver() // without effect if the recording has ended by itself already
 		case "by the next batch": // which is not acknowledged
 			code, _, _ := run(nil, "replay", "--rate", "max", "--retries", "0", "--endpoint", address, logs)
 			require.Equal(t, cli.ExitIO, code)
