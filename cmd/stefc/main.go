@@ -78,7 +78,34 @@ func (o *settings) register(flags *flag.FlagSet) {
 	flags.StringVar(&o.header, "header", "", "text `file` with the licence text for the top of each file; default none")
 }
 
+// output remembers the first error of a writer, so that its callers need not check each line that
+// they print.
+type output struct {
+	to  io.Writer
+	err error
+}
+
+// Write writes p, unless an earlier write failed.
+func (o *output) Write(p []byte) (n int, err error) {
+	if o.err == nil {
+		n, o.err = o.to.Write(p)
+	}
+	return n, o.err
+}
+
+// run runs stefc and returns its exit code. A script may use the output, for example for -base, so
+// output that cannot be written is a failure.
 func run(args []string, stdout, stderr io.Writer) int {
+	out := &output{to: stdout}
+	code := runFlags(args, out, stderr)
+	if code == 0 && out.err != nil {
+		fmt.Fprintln(stderr, "stefc: standard output:", out.err)
+		return exitIO
+	}
+	return code
+}
+
+func runFlags(args []string, stdout, stderr io.Writer) int {
 	flags := flag.NewFlagSet("stefc", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
 	var o settings

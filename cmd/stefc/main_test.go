@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -402,6 +403,20 @@ func TestNumbers(t *testing.T) {
 
 // TestRunNamesGeneratedBase: the message has the numbers of the code before the change, because
 // -base needs these numbers.
+// fullDisk is output to a disk without free space.
+type fullDisk struct{}
+
+func (fullDisk) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
+
+func TestRunReportsOutputThatCannotBeWritten(t *testing.T) {
+	stefc(t, shop)
+	for _, arg := range []string{"-numbers=true", "-version", "-help"} {
+		var stderr bytes.Buffer
+		require.Equal(t, 3, run([]string{arg, "shop.stef"}, fullDisk{}, &stderr), arg)
+		require.Equal(t, "stefc: standard output: no space left on device\n", stderr.String(), arg)
+	}
+}
+
 func TestRunNamesGeneratedBase(t *testing.T) {
 	_, code, stderr := stefc(t, shop, "-out", "gen", "shop.stef")
 	require.Equal(t, 0, code, stderr)

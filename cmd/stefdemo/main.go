@@ -37,6 +37,21 @@ import (
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
+// output remembers the first error of a writer, so that its callers need not check each line that
+// they print.
+type output struct {
+	to  io.Writer
+	err error
+}
+
+// Write writes p, unless an earlier write failed.
+func (o *output) Write(p []byte) (n int, err error) {
+	if o.err == nil {
+		n, o.err = o.to.Write(p)
+	}
+	return n, o.err
+}
+
 func run(args []string, stdout, stderr io.Writer) int {
 	flags := flag.NewFlagSet("stefdemo", flag.ContinueOnError)
 	flags.SetOutput(stderr)
@@ -58,14 +73,18 @@ func run(args []string, stdout, stderr io.Writer) int {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
+	out := &output{to: stdout}
 	var err error
 	switch {
 	case *serve:
-		err = serveUntil(ctx, stdout, *otlp, *stef)
+		err = serveUntil(ctx, out, *otlp, *stef)
 	case *toFiles:
-		err = files(stdout, *dir)
+		err = files(out, *dir)
 	default:
-		err = compare(ctx, stdout, *rounds)
+		err = compare(ctx, out, *rounds)
+	}
+	if err == nil && out.err != nil {
+		err = fmt.Errorf("standard output: %w", out.err)
 	}
 	if err != nil {
 		fmt.Fprintln(stderr, "stefdemo:", err)

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -73,6 +74,17 @@ func TestFiles(t *testing.T) {
 	file := filepath.Join(dir, "logs.sorted.zstd.stef")
 	require.Equal(t, 1, run([]string{"-files", "-dir", file}, &out, &errs))
 	require.Contains(t, errs.String(), file)
+}
+
+// fullDisk is output to a disk without free space.
+type fullDisk struct{}
+
+func (fullDisk) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
+
+func TestRunReportsOutputThatCannotBeWritten(t *testing.T) {
+	var errs bytes.Buffer
+	require.Equal(t, 1, run([]string{"-files"}, fullDisk{}, &errs))
+	require.Equal(t, "stefdemo: standard output: no space left on device\n", errs.String())
 }
 
 func TestRunRefusesBadFlags(t *testing.T) {
