@@ -203,3 +203,22 @@ func TestFullDevice(t *testing.T) {
 		require.Contains(t, stderr, "/dev/full: write: no space left on device", format)
 	}
 }
+
+// record finds out before any data arrives whether it can create its files. Nobody can create files
+// in /proc, not even root.
+func TestRecordIntoReadOnlyFolder(t *testing.T) {
+	m := newMistakes(t)
+	m.fails(cli.ExitIO, "/proc/metrics.stef: open: no such file or directory", "record", "--listen", "127.0.0.1:0", "--for", "100ms", "/proc/{signal}.stef")
+
+	dir := t.TempDir()
+	out := filepath.Join(dir, "{signal}.stef")
+	mustRun(t, nil, "record", "--listen", "127.0.0.1:0", "--for", "10ms", out)
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Empty(t, entries)
+	if os.Geteuid() == 0 {
+		return // root can write all files
+	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "logs.stef"), nil, 0o400))
+	m.fails(cli.ExitIO, "permission denied", "record", "--force", "--listen", "127.0.0.1:0", "--for", "100ms", out)
+}

@@ -125,16 +125,8 @@ func (c *recorder) run(env *Env, out string) error {
 		return usagef("each signal needs a file of its own: put %s into the name of OUT, as in '%s-%s%s'", convert.SignalMark, out[:at], convert.SignalMark, out[at:])
 	}
 	c.out, c.say, c.files = out, env.Stderr, map[otlpfile.Signal]*recordingFile{}
-	for _, root := range stream.Roots() {
-		name := c.name(root.Signal)
-		if info, err := os.Stat(filepath.Dir(name)); errors.Is(err, fs.ErrNotExist) {
-			return &file.Error{Name: name, Err: fmt.Errorf("the folder %s does not exist", filepath.Dir(name))}
-		} else if err == nil && !info.IsDir() {
-			return &file.Error{Name: name, Err: fmt.Errorf("%s is not a folder", filepath.Dir(name))}
-		}
-		if !c.force && exists(name) {
-			return fmt.Errorf("%w, or choose another name for OUT", existsError(name))
-		}
+	if err := c.checkNames(env); err != nil {
+		return err
 	}
 	ctx, stop := env.interruptible()
 	defer stop()
@@ -174,6 +166,48 @@ func (c *recorder) run(env *Env, out string) error {
 	}
 	c.summarise(env)
 	return nil
+}
+
+// checkNames returns an error if a file cannot be created. Otherwise this would be known only when
+// the first batch arrives, which may be much later.
+func (c *recorder) checkNames(env *Env) error {
+	for _, root := range stream.Roots() {
+		name := c.name(root.Signal)
+		if info, err := os.Stat(filepath.Dir(name)); errors.Is(err, fs.ErrNotExist) {
+			return &file.Error{Name: name, Err: fmt.Errorf("the folder %s does not exist", filepath.Dir(name))}
+		} else if err == nil && !info.IsDir() {
+			return &file.Error{Name: name, Err: fmt.Errorf("%s is not a folder", filepath.Dir(name))}
+		}
+		if !c.force && exists(name) {
+			return fmt.Errorf("%w, or choose another name for OUT", existsError(name))
+		}
+		if err := writable(env, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writable returns an error if a recording file cannot be written. If the file does not exist, it
+// creates and removes a temporary file in the same folder. It opens no pipes and devices: a pipe
+// can be opened once.
+func writable(env *Env, name string) error {
+	if _, err := os.Lstat(name); err != nil {
+		out, err := env.Temps.Create(name, nil, false)
+		if err != nil {
+			return err
+		}
+		out.Discard()
+		return nil
+	}
+	if info, err := os.Stat(name); err != nil || !info.Mode().IsRegular() {
+		return nil
+	}
+	f, err := os.OpenFile(name, os.O_WRONLY, 0)
+	if err != nil {
+		return &file.Error{Name: name, Err: err}
+	}
+	return f.Close()
 }
 
 // until says when the recording ends.
