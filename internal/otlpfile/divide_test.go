@@ -157,12 +157,36 @@ func emptyContainers(batches ...otlpfile.Batch) (n [3]int) {
 	return n
 }
 
-// A Reader accepts no message of more than DefaultMaxPart bytes, so writing a larger item is an error.
+// A Reader accepts no message of more than DefaultMaxPart bytes, so a Writer omits larger items and
+// writes the others.
 func TestItemTooLargeToRead(t *testing.T) {
 	ld := plog.NewLogs()
-	lr := ld.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty().LogRecords().AppendEmpty()
-	lr.Body().SetStr(strings.Repeat("a", otlpfile.DefaultMaxPart))
-	w, err := otlpfile.NewWriter(io.Discard, otlpfile.Parts, otlpfile.Logs)
+	records := ld.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty().LogRecords()
+	for _, size := range []int{1, otlpfile.DefaultMaxPart, 2} {
+		records.AppendEmpty().Body().SetStr(strings.Repeat("a", size))
+	}
+	var file bytes.Buffer
+	w, err := otlpfile.NewWriter(&file, otlpfile.Parts, otlpfile.Logs)
 	require.NoError(t, err)
-	require.ErrorIs(t, w.Write(otlpfile.LogsBatch(ld)), otlpfile.ErrTooLarge)
+	var omitted *otlpfile.ItemsError
+	err = w.Write(otlpfile.LogsBatch(ld))
+	require.ErrorIs(t, err, otlpfile.ErrTooLarge)
+	require.ErrorAs(t, err, &omitted)
+	require.Equal(t, 1, omitted.Items)
+	require.NoError(t, w.Close())
+	r, err := otlpfile.Open(&file, otlpfile.Parts, otlpfile.Logs)
+	require.NoError(t, err)
+	defer r.Close()
+	var sizes []int
+	for {
+		b, err := r.Next()
+		if err == io.EOF {
+			break
+		}
+		require.NoError(t, err)
+		for _, record := range b.Logs.ResourceLogs().At(0).ScopeLogs().At(0).LogRecords().All() {
+			sizes = append(sizes, len(record.Body().Str()))
+		}
+	}
+	require.Equal(t, []int{1, 2}, sizes)
 }

@@ -42,7 +42,8 @@ func NewWriter(w io.Writer, f Format, s Signal) (*Writer, error) {
 // Write appends a batch: a part, a line of JSON, or, in a file of one message, more
 // entries of this message. If the batch has the bytes of its message, Write writes
 // these bytes. If the message is larger than a Reader accepts, Write divides the batch: it writes
-// several messages. After an error the file is unusable, and Write returns the same error again.
+// several messages. It omits single items that are larger than that, and returns an *ItemsError.
+// After any other error the file is unusable, and Write returns the same error again.
 func (w *Writer) Write(b Batch) error {
 	if w.err != nil {
 		return w.err
@@ -50,16 +51,36 @@ func (w *Writer) Write(b Batch) error {
 	if b.Signal != w.signal {
 		return fmt.Errorf("otlpfile: %w: a batch of %s cannot be written to a file of %s", ErrSignal, b.Signal, w.signal)
 	}
-	if err := w.write(b); err != nil {
+	var omitted ItemsError
+	if err := w.write(b, &omitted); err != nil {
 		w.err = fmt.Errorf("otlpfile: writing %s %s: %w", w.format, w.signal, err)
+		return w.err
 	}
-	return w.err
+	if omitted.Err != nil {
+		omitted.Err = fmt.Errorf("otlpfile: writing %s %s: %w", w.format, w.signal, omitted.Err)
+		return &omitted
+	}
+	return nil
 }
+
+// An ItemsError says that a Writer has written all items of a batch except some that no Reader would
+// accept.
+type ItemsError struct {
+	Items int   // the number of omitted items
+	Err   error // the error of the first one
+}
+
+// Error returns the error of the first item.
+func (e *ItemsError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the error of the first item.
+func (e *ItemsError) Unwrap() error { return e.Err }
 
 // Parts returns how many messages were written. In a file of one message these are its pieces.
 func (w *Writer) Parts() int { return w.parts }
 
-func (w *Writer) write(b Batch) error {
+// write writes a batch, and adds the items that it omits to omitted.
+func (w *Writer) write(b Batch, omitted *ItemsError) error {
 	message, err := w.message(b)
 	if err != nil {
 		return err
@@ -72,14 +93,18 @@ func (w *Writer) write(b Batch) error {
 			}
 		}
 		if n := b.Items(); n > 1 {
-			if err := w.write(b.part(0, n/2)); err != nil {
+			if err := w.write(b.part(0, n/2), omitted); err != nil {
 				return err
 			}
-			return w.write(b.part(n/2, n))
+			return w.write(b.part(n/2, n), omitted)
 		}
 	}
 	if len(message) > DefaultMaxPart {
-		return fmt.Errorf("%w: a message of one item has %d bytes, and readers accept at most %d", ErrTooLarge, len(message), DefaultMaxPart)
+		omitted.Items += b.Items()
+		if omitted.Err == nil {
+			omitted.Err = fmt.Errorf("%w: a message of one item has %d bytes, and readers accept at most %d", ErrTooLarge, len(message), DefaultMaxPart)
+		}
+		return nil
 	}
 	w.parts++
 	if w.format == Parts {

@@ -166,7 +166,7 @@ func (w *BatchWriter) Write(b otlpfile.Batch) error {
 	if err != nil {
 		return err
 	}
-	if f, ok := w.sink.(*otlpfile.Writer); ok { // a stream flushes each batch itself
+	if f, ok := w.sink.(otlpSink); ok { // a stream flushes each batch itself
 		if err := f.Flush(); err != nil {
 			return err
 		}

@@ -404,3 +404,38 @@ func TestParse(t *testing.T) {
 	_, err = convert.ParseMode("default")
 	require.Error(t, err)
 }
+
+// An item that is too large for a Reader of OTLP is omitted, and the others are written.
+func TestItemTooLargeForOTLP(t *testing.T) {
+	ld := plog.NewLogs()
+	records := ld.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty().LogRecords()
+	records.AppendEmpty().Body().SetStr("small")
+	records.AppendEmpty().Body().SetStr(strings.Repeat("a", otlpfile.DefaultMaxPart))
+	var out bytes.Buffer
+	w, err := convert.NewBatchWriter(&out, "logs.otlp", otlpfile.Logs)
+	require.NoError(t, err)
+	require.NoError(t, w.Write(otlpfile.LogsBatch(ld)))
+	require.EqualValues(t, 1, w.Skipped)
+	require.NoError(t, w.Write(otlpfile.LogsBatch(ld)))
+	require.NoError(t, w.Close())
+	require.Equal(t, 2, strings.Count(out.String(), "small"))
+}
+
+// JSON writes a control character with six bytes, so a record may be too large only in JSON.
+func TestSkipItemTooLargeForJSON(t *testing.T) {
+	ld := plog.NewLogs()
+	records := ld.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty().LogRecords()
+	records.AppendEmpty().Body().SetStr("small")
+	records.AppendEmpty().Body().SetStr(strings.Repeat("\x01", otlpfile.DefaultMaxPart/6))
+	data, err := (&plog.ProtoMarshaler{}).MarshalLogs(ld)
+	require.NoError(t, err)
+	o := convert.Options{From: convert.OTLP, To: convert.OTLPJSON, Root: stream.RootOf(otlpfile.Logs)}
+	_, _, err = run(data, o)
+	require.ErrorIs(t, err, otlpfile.ErrTooLarge)
+	require.ErrorContains(t, err, "stef convert --skip omits such items and counts them")
+	o.Skip = true
+	out, res, err := run(data, o)
+	require.NoError(t, err)
+	require.Equal(t, [2]uint64{1, 1}, [2]uint64{res.Items, res.Skipped})
+	require.Contains(t, string(out), "small")
+}

@@ -105,6 +105,11 @@ type streamSink struct{ encoder }
 
 func (s streamSink) Write(b otlpfile.Batch) error { return s.Encode(b) }
 
+// otlpSink writes a file of OTLP.
+type otlpSink struct{ *otlpfile.Writer }
+
+func (s otlpSink) Write(b otlpfile.Batch) error { return skippedItems(s.Writer.Write(b)) }
+
 // newSink returns a sink for a signal.
 func (o *Options) newSink(out io.Writer, s otlpfile.Signal) (sink, error) {
 	switch {
@@ -129,7 +134,8 @@ func (o *Options) newSink(out io.Writer, s otlpfile.Signal) (sink, error) {
 		enc, err := pdataEncoder(s, out, o.Mode.of(s), opts)
 		return streamSink{enc}, err
 	}
-	return otlpfile.NewWriter(out, otlpFormats[o.To], s)
+	w, err := otlpfile.NewWriter(out, otlpFormats[o.To], s)
+	return otlpSink{w}, err
 }
 
 // RunAll converts several inputs of one signal into one output, or one input of a format
@@ -197,7 +203,7 @@ func runAll(open func(i int) (in *file.Input, ok bool, err error), out io.Writer
 	}
 	// Written messages keep their containers without items. A message without any items is not
 	// written, so only the containers of such messages are lost.
-	if w, ok := c.sink.(*otlpfile.Writer); ok {
+	if w, ok := c.sink.(otlpSink); ok {
 		c.res.PartsOut = w.Parts()
 		if c.res.To != OTLPJSON { // protobuf is copied, with its unknown fields
 			c.res.unknown = 0

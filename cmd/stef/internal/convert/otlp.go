@@ -196,11 +196,10 @@ func decode(in *file.Input, out io.Writer, o *Options) (*Result, error) {
 		if items == 0 {
 			continue
 		}
-		res.Items += uint64(items)
 		if err := res.Requests.add(b, items); err != nil {
 			return nil, err
 		}
-		if err := w.Write(b); err != nil {
+		if err := res.write(o, w, b, items); err != nil {
 			return nil, err
 		}
 	}
@@ -232,9 +231,8 @@ func rewrite(in *file.Input, out io.Writer, o *Options) (*Result, error) {
 		if err != nil {
 			return nil, mixed(o, err)
 		}
-		res.Items += uint64(b.Items())
 		res.PartsIn++
-		if err := w.Write(b); err != nil {
+		if err := res.write(o, w, b, b.Items()); err != nil {
 			return nil, err
 		}
 	}
@@ -333,6 +331,16 @@ func (r *Result) take(o *Options, err error) error {
 		return r.skip(o, items.items, items.err)
 	}
 	return err
+}
+
+// write writes a batch of n items as OTLP, and counts these items.
+func (r *Result) write(o *Options, w *otlpfile.Writer, b otlpfile.Batch, n int) error {
+	before := r.Skipped
+	if err := r.take(o, skippedItems(w.Write(b))); err != nil {
+		return err
+	}
+	r.Items += uint64(n) - (r.Skipped - before)
+	return nil
 }
 
 // partNoun is the word for a batch of a format in messages.

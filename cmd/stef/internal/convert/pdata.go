@@ -79,5 +79,9 @@ func skippedItems(err error) error {
 	if errors.As(err, &rows) {
 		return &skipped{rows.Items, err}
 	}
+	var large *otlpfile.ItemsError
+	if errors.As(err, &large) {
+		return &skipped{uint64(large.Items), err}
+	}
 	return err
 }
