@@ -10,9 +10,9 @@ import (
 	"github.com/otelstef/stef/stef-go/codec"
 )
 
-// Array is an array of composite values. Elements are allocated in slabs and never
-// move, so the pointer that At returns stays valid. The element is reset when the
-// array shrinks below it and grows again.
+// Array is an array of composite values. Elements are allocated in slabs and never move, so the pointer
+// that At returns stays valid. If the array shrinks and grows again, At returns the same pointer for the
+// new element, which has the initial value.
 type Array[T any] struct {
 	node  Node
 	elems []*T // allocated elements; the first n are the array
@@ -145,7 +145,7 @@ func (a *Array[T]) BeginEncode() int {
 // if alloc does not allow the memory. For generated code.
 func (a *Array[T]) BeginDecode(n int, alloc *codec.Alloc) bool {
 	if again := min(n, len(a.elems)) - a.n; again > 0 && !alloc.TakeEach(again, a.kind.Extra) {
-		return false // Clear, too, allocates kind.Extra bytes
+		return false // the Clear of an element below allocates kind.Extra bytes again
 	}
 	if n > len(a.elems) {
 		var t T

@@ -3,12 +3,13 @@
 
 package stefrt
 
-// sharedCoders has what several columns of a stream share: dictionaries, and the encoders or decoders of
-// types that contain themselves. D is what a stream calls on its dictionaries.
+// sharedCoders has the objects that several columns of a stream share: the dictionaries, and the encoders
+// or decoders of types that contain themselves. D is an interface with the methods of dictionaries that
+// streams call.
 type sharedCoders[D any] struct {
 	dicts map[string]any
 	all   []D            // the dictionaries in the order in which they were added
-	path  map[string]any // the coders of the enclosing values, by type
+	path  map[string]any // the encoders or decoders of the enclosing values, by type
 }
 
 // Root registers x, the encoder or decoder of the root. If a value inside the root has the type of

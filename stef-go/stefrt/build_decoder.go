@@ -24,8 +24,8 @@ type StructDecoder struct {
 	Alloc    *codec.Alloc
 }
 
-// NoSuchForm fails the stream: no valid record has the values that a record in the compact form
-// (see ReadState) contains.
+// NoSuchForm fails the stream: a record in the compact form (see ReadState) has values that no valid
+// record has.
 func (d *StructDecoder) NoSuchForm() { d.Fail(bitio.FaultForm) }
 
 // TooMuchState fails the stream: the state of the compact form (see ReadState) exceeds the limit.
@@ -69,7 +69,7 @@ func (d *OneofDecoder) Reset(data []byte) {
 	}
 }
 
-// NoSuchChoice fails the stream: its schema does not have the number of the choice.
+// NoSuchChoice fails the stream: its schema has no choice with the number that was read.
 func (d *OneofDecoder) NoSuchChoice() { d.Fail(bitio.FaultChoice) }
 
 // Room returns an upper bound of the number of values that the unread data can hold.
@@ -108,8 +108,8 @@ type MultimapDecoder struct {
 // Room returns an upper bound of the number of values that the unread data can hold.
 func (d *MultimapDecoder) Room() int { return d.Left() }
 
-// Pairs returns the number of pairs in a header, or 0 and false if it exceeds the
-// limits. held is the number of allocated pairs, size the memory of one pair.
+// Pairs returns the number of pairs in the header of a multimap, or 0 and false if it exceeds the limits.
+// held is the number of pairs that are already allocated, size the memory of one pair.
 func (d *MultimapDecoder) Pairs(header uint64, held, size int) (n int, ok bool) {
 	if header>>1 > stef.MaxPairs {
 		d.Fail(bitio.FaultPairs)

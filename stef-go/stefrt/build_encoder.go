@@ -44,9 +44,9 @@ type OneofEncoder struct {
 	Width   uint
 }
 
-// elementRoom is what an element of an array of composite values, or a pair of a multimap, adds to
-// the computed size of a frame, in addition to its text.
-const elementRoom = 32
+// elementEstimate is the estimated size in a frame of an element of an array of composite values, or of a
+// pair of a multimap, without its text.
+const elementEstimate = 32
 
 // LengthEncoder encodes the column of an array of composite values: its length.
 //
@@ -58,7 +58,7 @@ type LengthEncoder struct {
 
 // Encode appends a length.
 func (e *LengthEncoder) Encode(n int) {
-	e.usage.Frame += elementRoom * n
+	e.usage.Frame += elementEstimate * n
 	e.WriteCompact(uint64(n))
 }
 
@@ -72,7 +72,7 @@ type MultimapEncoder struct {
 
 // Full appends the header of a multimap that sends n pairs with their keys.
 func (e *MultimapEncoder) Full(n int) {
-	e.usage.Frame += elementRoom * n
+	e.usage.Frame += elementEstimate * n
 	e.Write(uint64(n)<<1 | 1)
 }
 

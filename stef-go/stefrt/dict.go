@@ -79,7 +79,7 @@ func (d *StructDict[T]) Known(s *Slot) (ref uint64, ok bool) {
 func (d *StructDict[T]) Find(v *T, hash func(*T, *codec.Hash), equal func(a, b *T) bool) (entry *T, ref, sum uint64) {
 	var h codec.Hash
 	hash(v, &h)
-	// Entries with the same hash are at the next free keys.
+	// If another value has the same hash, the entry of v is under the next key that is not in use.
 	for sum = uint64(h); ; sum++ {
 		e := d.byHash[sum]
 		if e.value == nil || equal(e.value, v) {

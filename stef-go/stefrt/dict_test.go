@@ -14,37 +14,37 @@ import (
 	"github.com/otelstef/stef/stef-go/codec"
 )
 
-// thing is a value of a dictionary struct.
-type thing struct {
+// dictValue is a value of a dictionary struct.
+type dictValue struct {
 	v    uint64
 	slot Slot
 }
 
-func sameThing(a, b *thing) bool { return a.v == b.v }
+func sameValue(a, b *dictValue) bool { return a.v == b.v }
 
-// hashers are hash functions for the type thing: a good function, and functions with only a few results,
-// which cause collisions.
-var hashers = map[string]func(*thing, *codec.Hash){
-	"good":       func(v *thing, h *codec.Hash) { h.Uint64(v.v) },
-	"two":        func(v *thing, h *codec.Hash) { *h = codec.Hash(v.v % 2) },
-	"neighbours": func(v *thing, h *codec.Hash) { *h = codec.Hash(v.v % 5 * 2) },
-	"one":        func(*thing, *codec.Hash) {},
-	"wrapping":   func(_ *thing, h *codec.Hash) { *h = math.MaxUint64 },
+// hashers are hash functions for the type dictValue: a good function, and functions with only a few
+// results, which cause collisions.
+var hashers = map[string]func(*dictValue, *codec.Hash){
+	"good":       func(v *dictValue, h *codec.Hash) { h.Uint64(v.v) },
+	"two":        func(v *dictValue, h *codec.Hash) { *h = codec.Hash(v.v % 2) },
+	"neighbours": func(v *dictValue, h *codec.Hash) { *h = codec.Hash(v.v % 5 * 2) },
+	"one":        func(*dictValue, *codec.Hash) {},
+	"wrapping":   func(_ *dictValue, h *codec.Hash) { *h = math.MaxUint64 },
 }
 
 func TestStructDict(t *testing.T) {
 	for name, hash := range hashers {
 		var usage codec.Usage
-		var d StructDict[thing]
+		var d StructDict[dictValue]
 		d.init(&usage)
 		rnd := rand.New(rand.NewPCG(4, 4))
 		for range 3 {
 			want := map[uint64]uint64{} // value -> reference
 			for range 300 {
-				v := &thing{v: rnd.Uint64N(60)}
+				v := &dictValue{v: rnd.Uint64N(60)}
 				_, ok := d.Known(&v.slot)
 				require.False(t, ok, "a new value remembers nothing")
-				entry, ref, sum := d.Find(v, hash, sameThing)
+				entry, ref, sum := d.Find(v, hash, sameValue)
 				known, ok := want[v.v]
 				if !ok {
 					require.Nil(t, entry, name)
@@ -64,11 +64,11 @@ func TestStructDict(t *testing.T) {
 
 func TestSlot(t *testing.T) {
 	var usage codec.Usage
-	var d, other StructDict[thing]
+	var d, other StructDict[dictValue]
 	d.init(&usage)
 	other.init(&usage)
-	v := &thing{v: 1}
-	f := func(in *StructDict[thing], want uint64) {
+	v := &dictValue{v: 1}
+	f := func(in *StructDict[dictValue], want uint64) {
 		t.Helper()
 		ref, ok := in.Known(&v.slot)
 		require.Equal(t, want > 0, ok)
@@ -80,7 +80,7 @@ func TestSlot(t *testing.T) {
 	d.Remember(&v.slot, d.Insert(1, v, 0))
 	f(&d, 1)
 	f(&other, 0)
-	other.Insert(0, new(thing), 0)
+	other.Insert(0, new(dictValue), 0)
 	other.Remember(&v.slot, other.Insert(1, v, 0))
 	f(&other, 2)
 	f(&d, 0) // a slot stores only the last reference
@@ -88,19 +88,19 @@ func TestSlot(t *testing.T) {
 	d.Remember(&v.slot, 1)
 	d.Restart()
 	f(&d, 0)
-	entry, _, sum := d.Find(v, hashers["good"], sameThing)
+	entry, _, sum := d.Find(v, hashers["good"], sameValue)
 	require.Nil(t, entry)
 	require.Equal(t, uint64(1), d.Insert(sum, v, 0), "references begin with 1 again")
 }
 
 func TestStructTable(t *testing.T) {
 	limit := codec.DictLimit{Max: 3*StructOverhead + 10}
-	var table StructTable[thing]
+	var table StructTable[dictValue]
 	table.init(&limit)
 	var d codec.BitsIn
 	var fault bitio.Fault
 	d.Attach(&fault, 6)
-	entry := func(ref uint64) *thing {
+	entry := func(ref uint64) *dictValue {
 		var w codec.Bits
 		w.WriteCompact(ref)
 		fault = bitio.Fault{}
@@ -114,7 +114,7 @@ func TestStructTable(t *testing.T) {
 	}
 	refused(0, bitio.FaultRef)
 	refused(1, bitio.FaultRef)
-	first, second := &thing{v: 1}, &thing{v: 2}
+	first, second := &dictValue{v: 1}, &dictValue{v: 2}
 	table.Append(&d, first, 4, 0)
 	table.Append(&d, second, 6, 0)
 	require.Same(t, first, entry(1))
@@ -128,9 +128,9 @@ func TestStructTable(t *testing.T) {
 	require.Equal(t, bitio.FaultEnd, fault.Code)
 
 	fault = bitio.Fault{}
-	table.Append(&d, &thing{v: 3}, 0, 0)
+	table.Append(&d, &dictValue{v: 3}, 0, 0)
 	require.Equal(t, bitio.FaultNone, fault.Code)
-	table.Append(&d, &thing{v: 4}, 0, 0)
+	table.Append(&d, &dictValue{v: 4}, 0, 0)
 	require.Equal(t, bitio.FaultDictSize, fault.Code)
 	refused(4, bitio.FaultRef)
 
@@ -143,7 +143,7 @@ func TestStructTable(t *testing.T) {
 // memory of a table. The test checks the limit of the other memory.
 func TestStructTableMemory(t *testing.T) {
 	limit := codec.DictLimit{Max: 10 * StructOverhead}
-	var table StructTable[thing]
+	var table StructTable[dictValue]
 	table.init(&limit)
 	var d codec.BitsIn
 	var fault bitio.Fault
@@ -154,15 +154,15 @@ func TestStructTableMemory(t *testing.T) {
 	require.True(t, table.Spacious(0, owned))
 	require.Equal(t, int64(owned), limit.Added, "the memory was allocated")
 	for range 2 {
-		table.Append(&d, new(thing), 0, owned)
+		table.Append(&d, new(dictValue), 0, owned)
 		require.Equal(t, bitio.FaultNone, fault.Code)
 	}
-	table.Append(&d, new(thing), 0, owned)
+	table.Append(&d, new(dictValue), 0, owned)
 	require.Equal(t, bitio.FaultDictSize, fault.Code)
 }
 
 func TestSlotKeepsSize(t *testing.T) {
-	var d StructDict[thing]
+	var d StructDict[dictValue]
 	var s Slot
 	require.Zero(t, s.Size())
 	s.KeepSize(7)

@@ -3,5 +3,5 @@
 
 package stefrt
 
-// Looked returns how many records Run has examined in the stream.
-func Looked(s *ReadStream) uint64 { return s.looked }
+// Examined returns how many records Run has examined in the stream.
+func Examined(s *ReadStream) uint64 { return s.examined }

@@ -33,7 +33,7 @@ func sizeOf(record any) (bytes, references int) {
 	return w.size, w.references
 }
 
-// shape is what a walk needs to know about a type.
+// shape describes a type: its size, and where its values refer to other memory.
 type shape struct {
 	kind  reflect.Kind
 	size  uintptr
@@ -94,7 +94,8 @@ func makeShape(t reflect.Type) *shape {
 	return s
 }
 
-// shared reports whether values of a type are shared: they are dictionary entries of their own.
+// shared reports whether values of a type can be shared. A shared value is an entry of a dictionary,
+// which owns its memory.
 func shared(t reflect.Type) bool {
 	if t.Kind() != reflect.Struct {
 		return false
@@ -193,8 +194,8 @@ func (w *sizeWalk) elements(s *shape, at unsafe.Pointer, n uintptr) {
 	}
 }
 
-// longText replaces the index of the type in the key of an object (see objectSet) if the object is
-// a text that has memory of its own.
+// longText replaces the index of the type in the key of an object (see objectSet) if the object is a long
+// text. Such a text is not in a piece of memory that other texts share.
 const longText = 1<<16 - 1
 
 func (w *sizeWalk) text(s string) {

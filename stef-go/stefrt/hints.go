@@ -30,10 +30,9 @@ func hintsFor(root string, columns int) *hints {
 	return h.(*hints)
 }
 
-// writeColumns and readColumns are the numbers of columns of the last tree of a writer
-// and of a reader. The next tree usually has the same schema, so it starts with this
-// capacity. A complete tree of a reader releases unused capacity, because idle streams
-// must need little memory.
+// writeColumns and readColumns are the numbers of columns in the last column tree of a writer and of a
+// reader. The next tree usually has the same schema, so it starts with this capacity. A complete tree of
+// a reader releases unused capacity, because idle streams must need little memory.
 var writeColumns, readColumns atomic.Int64
 
 func (h *hints) expect(t *column.WriteTree) {

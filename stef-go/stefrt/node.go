@@ -43,8 +43,8 @@ func PairBit(i int) uint64 {
 	return FullBit
 }
 
-// Flags in the top node of a record, or of a value that is not part of a record. They
-// make Write check a record before it encodes the record.
+// Flags of the top node of a record, or of a value that is not part of a record. If a flag is set, Write
+// checks the record before it encodes the record.
 const (
 	// oversize says that a multimap has, or had, more pairs than the format allows, or
 	// that the whole record must be sent.
@@ -85,7 +85,7 @@ func (n *Node) mark(bit uint64) {
 	}
 }
 
-// refuse panics because n is part of a shared value. It clears the marks that mark has
+// refuse panics because n is part of a shared value. Before that, it clears the marks that the caller has
 // just set. If it did not, the next change would find a mark and not panic.
 func (n *Node) refuse() {
 	for ; n != &frozen; n = n.parent {
@@ -192,8 +192,8 @@ func (n *Node) SetLarge() {
 	}
 }
 
-// Inherit copies the flags of shared to the top node of n, so that Write checks the record.
-// shared is a value that the record holds or is about to hold.
+// Inherit copies the flags of shared to the top node of n, so that Write checks the record. shared is a
+// value that the record holds, or that it will hold after the call.
 func (n *Node) Inherit(shared *Node) {
 	if shared.bit != 0 {
 		if n = n.top(); n != nil {

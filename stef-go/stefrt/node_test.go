@@ -13,8 +13,9 @@ import (
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
-// family returns three nodes: of a record, of a value in the record, and of a value nested in that value.
-func family() (top, mid, leaf *stefrt.Node) {
+// nestedNodes returns three nodes: of a record, of a value in the record, and of a value nested in that
+// value.
+func nestedNodes() (top, mid, leaf *stefrt.Node) {
 	top, mid, leaf = new(stefrt.Node), new(stefrt.Node), new(stefrt.Node)
 	top.Init(nil, 0)
 	mid.Init(top, 1<<3)
@@ -23,8 +24,8 @@ func family() (top, mid, leaf *stefrt.Node) {
 }
 
 func TestRefuseNested(t *testing.T) {
-	top, mid, leaf := family()
-	_, other, _ := family()
+	top, mid, leaf := nestedNodes()
+	_, other, _ := nestedNodes()
 	for _, pair := range [][2]*stefrt.Node{{top, mid}, {top, leaf}, {mid, leaf}} {
 		require.Panics(t, func() { stefrt.RefuseNested(pair[0], pair[1]) })
 		require.Panics(t, func() { stefrt.RefuseNested(pair[1], pair[0]) })
@@ -42,7 +43,7 @@ func TestRefuseNested(t *testing.T) {
 func TestMark(t *testing.T) {
 	f := func(wantTop, wantMid, wantLeaf uint64, do func(top, mid, leaf *stefrt.Node)) {
 		t.Helper()
-		top, mid, leaf := family()
+		top, mid, leaf := nestedNodes()
 		do(top, mid, leaf)
 		require.Equal(t, []uint64{wantTop, wantMid, wantLeaf}, []uint64{top.Modified(), mid.Modified(), leaf.Modified()})
 	}
@@ -67,7 +68,7 @@ func TestMark(t *testing.T) {
 // Mark marks a value as modified, and then the values that enclose it. TestMarkStopsAtAMark: it stops at the
 // first mark that is already set, because the marks of the enclosing values are then set, too.
 func TestMarkStopsAtAMark(t *testing.T) {
-	top, mid, leaf := family()
+	top, mid, leaf := nestedNodes()
 	leaf.Mark(1)
 	top.Take()
 	leaf.Mark(2)
@@ -121,7 +122,7 @@ func TestPairBit(t *testing.T) {
 }
 
 func TestFrozen(t *testing.T) {
-	top, mid, leaf := family()
+	top, mid, leaf := nestedNodes()
 	require.True(t, top.Free())
 	require.False(t, mid.Free())
 	leaf.Mark(1)
@@ -151,7 +152,7 @@ func TestFrozen(t *testing.T) {
 }
 
 func TestOversize(t *testing.T) {
-	top, mid, leaf := family()
+	top, mid, leaf := nestedNodes()
 	require.False(t, top.Oversize())
 	leaf.SetOversize(true)
 	require.True(t, top.Oversize())

@@ -44,20 +44,20 @@ type ReadStream struct {
 	build     func(b *DecoderBuilder)
 	roots     func() *schema.Schema // the schema of the package if it has several roots, or nil
 
-	runs   [4]run // runs that Run found in the frame
-	looked uint64 // number of records that Run has read ahead
+	runs     [4]run // runs that Run found in the frame
+	examined uint64 // number of records that Run has read ahead
 
 	// state is the state of the compact form (see ReadState), or nil if the stream does not have this
 	// form.
-	state  ReadState
-	stated int // memory of state at the start of the frame
+	state      ReadState
+	stateBytes int // memory of state at the start of the frame
 
 	// record holds the current record. Its memory is measured again when the stream may have grown it
 	// by an eighth, and by at least smallRecord, since the last measurement.
 	record  any
 	kept    int    // memory of record when it was last measured
 	grown   int    // bytes that may have been added since that measurement
-	copied  int64  // the part of limit.Added that grown already includes
+	copied  int64  // value of limit.Added when it was last added to grown
 	added   int64  // bytes that decoding added, except those of the current record
 	left    uint64 // unread records of the frame
 	records uint64 // records read of the stream
@@ -106,7 +106,7 @@ func ResetReader(s *ReadStream, r io.Reader) error {
 		return errNilSource
 	}
 	s.Close()
-	s.left, s.records, s.added, s.flags, s.err, s.ended, s.looked = 0, 0, 0, 0, nil, false, 0
+	s.left, s.records, s.added, s.flags, s.err, s.ended, s.examined = 0, 0, 0, 0, nil, false, 0
 	return s.begin(r)
 }
 
@@ -114,7 +114,7 @@ var errNilSource = errors.New("stef: the source is nil")
 
 func (s *ReadStream) begin(r io.Reader) error {
 	s.ended = true // reset below if there is no error
-	s.state, s.stated = nil, 0
+	s.state, s.stateBytes = nil, 0
 	if s.frame == nil {
 		s.frame = frame.New(s.limits, s.zstdDicts[:]...)
 	}
@@ -191,7 +191,7 @@ func (s *ReadStream) Stats() stef.ReaderStats {
 		FrameFlags:  s.flags,
 		Compression: s.frame.Compression(),
 		DictBytes:   s.limit.Used,
-		HeldBytes:   s.heldState() + s.StateBytes() - s.stated + s.limit.Extra + s.spare() + s.frame.Held(),
+		HeldBytes:   s.heldState() + s.StateBytes() - s.stateBytes + s.limit.Extra + s.spare() + s.frame.Held(),
 		AddedBytes:  s.added + int64(s.alloc.Max-s.alloc.Left) + s.limit.Added + s.limit.Work/workPerByte,
 	}
 }
@@ -209,9 +209,9 @@ func (s *ReadStream) spare() (n int) {
 // of values that they no longer have.
 func (s *ReadStream) StateBytes() int {
 	if s.kept <= smallRecord {
-		return s.limit.Used + s.stated
+		return s.limit.Used + s.stateBytes
 	}
-	return s.limit.Used + s.stated + s.kept
+	return s.limit.Used + s.stateBytes + s.kept
 }
 
 func (s *ReadStream) heldState() int {
@@ -221,7 +221,7 @@ func (s *ReadStream) heldState() int {
 	return s.state.Held()
 }
 
-// smallRecord is the maximum memory of a record that StateBytes does not count.
+// smallRecord is the memory up to which StateBytes does not count a record.
 const smallRecord = 1 << 20
 
 // measure counts the memory that the last record added. It measures the record again if
@@ -270,7 +270,7 @@ func RunPresent(s *ReadStream, root *StructDecoder, fields, present, watched uin
 			break
 		}
 	}
-	s.looked += n + 1
+	s.examined += n + 1
 	s.runs[at] = run{fields, s.records + n}
 	return int(n)
 }
@@ -388,7 +388,7 @@ func (s *ReadStream) nextFrame() bool {
 func (s *ReadStream) beginFrame(flags stef.FrameFlags, payload []byte) bool {
 	s.measure()
 	s.grown += len(payload) // at the end of the frame, the record may hold text of this size
-	s.stated = s.heldState()
+	s.stateBytes = s.heldState()
 	records, n := bitio.Uvarint(payload)
 	if n <= 0 {
 		return s.fail(0, -1, fmt.Errorf("%w: the record count is cut off or too long", stef.ErrCorrupt))

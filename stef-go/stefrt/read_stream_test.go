@@ -29,8 +29,8 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// kind is a root of the test schemas and its reader.
-type kind struct {
+// testRoot is a root of the test schemas and its reader.
+type testRoot struct {
 	root *schema.Struct
 	open func(io.Reader, ...stef.ReaderOption) (reader, error)
 }
@@ -48,14 +48,14 @@ func openAs[R reader](open func(io.Reader, ...stef.ReaderOption) (R, error)) fun
 	return func(src io.Reader, options ...stef.ReaderOption) (reader, error) { return open(src, options...) }
 }
 
-func kindOf[R reader](t testing.TB, fixture, root string, open func(io.Reader, ...stef.ReaderOption) (R, error)) kind {
+func testRootOf[R reader](t testing.TB, fixture, root string, open func(io.Reader, ...stef.ReaderOption) (R, error)) testRoot {
 	t.Helper()
 	path := filepath.Join(teltest.Root(t), "internal", "stefgen", "testdata", fixture, "schema.stef")
 	src, err := os.ReadFile(path)
 	require.NoError(t, err)
 	s, err := idl.Parse(path, src)
 	require.NoError(t, err)
-	return kind{s.Root(root), openAs(open)}
+	return testRoot{s.Root(root), openAs(open)}
 }
 
 // frameText describes a frame. columns has the data of its columns: the keys are paths without the name of
@@ -68,7 +68,7 @@ type frameText struct {
 
 // stream returns a stream of the frames, and their offsets. The stream announces all fields of the
 // root.
-func (k kind) stream(t testing.TB, frames ...frameText) (b []byte, offsets []int64) {
+func (k testRoot) stream(t testing.TB, frames ...frameText) (b []byte, offsets []int64) {
 	t.Helper()
 	wire, err := schema.WireOf(k.root).AppendBinary(nil)
 	require.NoError(t, err)
@@ -90,7 +90,7 @@ func (k kind) stream(t testing.TB, frames ...frameText) (b []byte, offsets []int
 }
 
 // tree returns the columns of a root with the given data.
-func (k kind) tree(t testing.TB, columns map[string]string) *column.WriteTree {
+func (k testRoot) tree(t testing.TB, columns map[string]string) *column.WriteTree {
 	t.Helper()
 	tree := new(column.WriteTree)
 	used := 0
@@ -118,18 +118,18 @@ func (k kind) tree(t testing.TB, columns map[string]string) *column.WriteTree {
 	return tree
 }
 
-// good returns a frame of valid records. root is the data of the root column, in hexadecimal.
-func good(records uint64, root string) frameText {
+// validFrame returns a frame of valid records. root is the data of the root column, in hexadecimal.
+func validFrame(records uint64, root string) frameText {
 	return frameText{0, records, map[string]string{"": root}}
 }
 
 func TestReadErrors(t *testing.T) {
-	plain := kindOf(t, "scalars", "Plain", scalars.NewPlainReader)
-	choice := kindOf(t, "choices", "Record", choices.NewRecordReader)
-	pairs := kindOf(t, "maps", "Record", maps.NewRecordReader)
+	plain := testRootOf(t, "scalars", "Plain", scalars.NewPlainReader)
+	choice := testRootOf(t, "choices", "Record", choices.NewRecordReader)
+	pairs := testRootOf(t, "maps", "Record", maps.NewRecordReader)
 	// A record of root Plain takes 11 bits in the column of the root.
-	before := good(2, "00 00 00")
-	f := func(k kind, kind error, record uint64, path, text string, f frameText) {
+	before := validFrame(2, "00 00 00")
+	f := func(k testRoot, kind error, record uint64, path, text string, f frameText) {
 		t.Helper()
 		frames := []frameText{f}
 		want := 0
@@ -207,8 +207,8 @@ func TestReadErrors(t *testing.T) {
 
 // TestReadFrameErrors: errors of a frame as a whole have no record number.
 func TestReadFrameErrors(t *testing.T) {
-	plain := kindOf(t, "scalars", "Plain", scalars.NewPlainReader)
-	head, _ := plain.stream(t, good(2, "00 00 00"))
+	plain := testRootOf(t, "scalars", "Plain", scalars.NewPlainReader)
+	head, _ := plain.stream(t, validFrame(2, "00 00 00"))
 	f := func(column, text, content string) {
 		t.Helper()
 		b, err := hex.DecodeString(strings.ReplaceAll(content, " ", ""))
@@ -237,8 +237,8 @@ func TestReadFrameErrors(t *testing.T) {
 // TestReadAssumedSchema: if a stream announces no schema, the error for a damaged first frame names the
 // schema that the reader assumes. Errors in later frames, and in streams that announce a schema, do not.
 func TestReadAssumedSchema(t *testing.T) {
-	plain := kindOf(t, "scalars", "Plain", scalars.NewPlainReader)
-	recorded, offsets := plain.stream(t, good(2, "00 00 00"))
+	plain := testRootOf(t, "scalars", "Plain", scalars.NewPlainReader)
+	recorded, offsets := plain.stream(t, validFrame(2, "00 00 00"))
 	header := recorded[:offsets[0]]
 	frame := recorded[offsets[0]:]
 	noSchema := []byte("STEF\x02\x00\x00\x00\x02\x00\x00")
@@ -278,9 +278,9 @@ func TestReadOtherRoot(t *testing.T) {
 }
 
 func TestReadEmptyFrames(t *testing.T) {
-	plain := kindOf(t, "scalars", "Plain", scalars.NewPlainReader)
+	plain := testRootOf(t, "scalars", "Plain", scalars.NewPlainReader)
 	empty := frameText{7, 0, nil}
-	b, _ := plain.stream(t, empty, good(2, "00 00 00"), empty, empty, good(1, "00 00"), empty)
+	b, _ := plain.stream(t, empty, validFrame(2, "00 00 00"), empty, empty, validFrame(1, "00 00"), empty)
 	r, err := plain.open(bytes.NewReader(b))
 	require.NoError(t, err)
 	for i, buffered := range []uint64{1, 0, 0} {
@@ -297,8 +297,8 @@ func TestReadEmptyFrames(t *testing.T) {
 
 // TestCountedFrames: a frame counts when the reader begins it, also if it fails.
 func TestCountedFrames(t *testing.T) {
-	plain := kindOf(t, "scalars", "Plain", scalars.NewPlainReader)
-	b, _ := plain.stream(t, good(2, "00 00 00"), good(1, "00 00"))
+	plain := testRootOf(t, "scalars", "Plain", scalars.NewPlainReader)
+	b, _ := plain.stream(t, validFrame(2, "00 00 00"), validFrame(1, "00 00"))
 	f := func(b []byte, records uint64, frames int, end error) {
 		t.Helper()
 		r, err := plain.open(bytes.NewReader(b))
@@ -316,9 +316,9 @@ func TestCountedFrames(t *testing.T) {
 
 // TestReadHugeRecordCount: a record count that needs more bits than the frame has is an error.
 func TestReadHugeRecordCount(t *testing.T) {
-	plain := kindOf(t, "scalars", "Plain", scalars.NewPlainReader)
+	plain := testRootOf(t, "scalars", "Plain", scalars.NewPlainReader)
 	for _, count := range []uint64{9, 1 << 32, 1 << 63, 1<<64 - 1} {
-		b, _ := plain.stream(t, good(count, strings.Repeat("00 ", 11)))
+		b, _ := plain.stream(t, validFrame(count, strings.Repeat("00 ", 11)))
 		r, err := plain.open(bytes.NewReader(b))
 		require.NoError(t, err)
 		require.False(t, r.Next())
@@ -326,7 +326,7 @@ func TestReadHugeRecordCount(t *testing.T) {
 		require.ErrorContains(t, r.Err(), "records, which do not fit into 88 bits")
 		require.Zero(t, r.Stats().Records)
 	}
-	b, _ := plain.stream(t, good(8, strings.Repeat("00 ", 11)))
+	b, _ := plain.stream(t, validFrame(8, strings.Repeat("00 ", 11)))
 	r, err := plain.open(bytes.NewReader(b))
 	require.NoError(t, err)
 	for range 8 {
@@ -337,7 +337,7 @@ func TestReadHugeRecordCount(t *testing.T) {
 }
 
 func TestReadLimits(t *testing.T) {
-	f := func(k kind, limits stef.Limits, record uint64, path, text string, frames ...frameText) {
+	f := func(k testRoot, limits stef.Limits, record uint64, path, text string, frames ...frameText) {
 		t.Helper()
 		b, _ := k.stream(t, frames...)
 		r, err := k.open(bytes.NewReader(b), stef.WithLimits(limits))
@@ -359,7 +359,7 @@ func TestReadLimits(t *testing.T) {
 		}
 		require.NoError(t, r.Err())
 	}
-	plain := kindOf(t, "scalars", "Plain", scalars.NewPlainReader)
+	plain := testRootOf(t, "scalars", "Plain", scalars.NewPlainReader)
 	words := frameText{0, 2, map[string]string{"": "04 00 80", "Word": "08 61616161 08 62626262"}}
 	f(plain, stef.Limits{DictBytes: 39}, 2, ".Word", "the dictionaries need more memory than 39 bytes (Limits.DictBytes of the reader, see stef.WithLimits)", words)
 	f(plain, stef.Limits{DictBytes: 39}, 3, ".Word", "the dictionaries need more memory than 39 bytes (Limits.DictBytes of the reader, see stef.WithLimits)",
@@ -369,17 +369,17 @@ func TestReadLimits(t *testing.T) {
 	counts := frameText{0, 1, map[string]string{"": "80 00", "Lists": "00 20 00", "Lists.Counts": "70", "Lists.Counts[]": "02 02 02"}}
 	f(plain, stef.Limits{RecordBytes: 47}, 1, ".Lists.Counts", "the record needs more memory than 47 bytes (Limits.RecordBytes of the reader, see stef.WithLimits)", counts)
 
-	pairs := kindOf(t, "maps", "Record", maps.NewRecordReader)
+	pairs := testRootOf(t, "maps", "Record", maps.NewRecordReader)
 	ints := frameText{0, 1, map[string]string{"": "00 04", "Ints": "07", "Ints.key": "00 00 00", "Ints.value": "00 00 00"}}
 	f(pairs, stef.Limits{RecordBytes: 47}, 1, ".Ints", "the record needs more memory than 47 bytes (Limits.RecordBytes of the reader, see stef.WithLimits)", ints)
 
 	// Each level is a Chain in a Chain, with 3 bits: the modified mask and the presence bit.
-	deep := kindOf(t, "recursive", "Record", recursive.NewRecordReader)
+	deep := testRootOf(t, "recursive", "Record", recursive.NewRecordReader)
 	chain := frameText{0, 1, map[string]string{"": "02 00", "Chain": "b6 db 6d b0"}}
 	f(deep, stef.Limits{Depth: 5}, 1, ".Chain", "a value is nested deeper than 5 levels: a list or multimap in a struct or oneof counts as two levels (Limits.Depth of the reader, see stef.WithLimits)", chain)
 	f(deep, stef.Limits{RecordBytes: 200}, 1, ".Chain", "the record needs more memory than 200 bytes (Limits.RecordBytes of the reader, see stef.WithLimits)", chain)
 
-	dict := kindOf(t, "shared", "Record", shared.NewRecordReader)
+	dict := testRootOf(t, "shared", "Record", shared.NewRecordReader)
 	f(dict, stef.Limits{DictBytes: 2*(256+32) - 1}, 2, ".Inner", "the dictionaries need more memory than 575 bytes (Limits.DictBytes of the reader, see stef.WithLimits)",
 		frameText{0, 2, map[string]string{"": "04 00 80", "Inner": "90"}})
 }

@@ -44,9 +44,9 @@ type WriteStream struct {
 	err        error
 }
 
-// valueRoom is the maximum size of a value of fixed size in its column: a varint, or a float with
+// maxValueBytes is the maximum size in its column of a value that is not text: a varint, or a float with
 // the description of its window (see codec.Float64Encoder).
-const valueRoom = 10
+const maxValueBytes = 10
 
 // writerSchemaError returns the error of a schema that the writer of a root cannot write.
 func writerSchemaError(err error, own string, roots func() *schema.Schema, wire schema.WireSchema) error {
@@ -267,15 +267,15 @@ func (s *WriteStream) check() error {
 	return nil
 }
 
-// nextCheck sets when the size of the frame is computed again: after a number of records,
-// or after a number of bytes of text and elements. size is the present size. The frame
-// cannot become full earlier. Half of the free size is for values of fixed size: a record
-// has at most one per column. The other half is for text and elements.
+// nextCheck sets when the size of the frame is computed again: after a number of records, or after a
+// number of bytes of text and elements. size is the present size. The frame cannot reach its maximum size
+// before the check: half of the free bytes is for values of fixed size, of which a record has at most one
+// per column. The other half is for text and elements.
 func (s *WriteStream) nextCheck(size int) {
 	room := max(s.config.FrameBytes-size, 0) / 2
 	s.usage.Frame = 0
 	s.frameRoom = room
-	s.untilCheck = max(room/(valueRoom*s.tree.Len()), 1)
+	s.untilCheck = max(room/(maxValueBytes*s.tree.Len()), 1)
 }
 
 // Flush ends the frame, if it has records, and writes it to the destination in one
@@ -312,7 +312,7 @@ func (s *WriteStream) endFrame(next stef.FrameFlags) error {
 	if next&stef.RestartCodecs != 0 {
 		s.tree.Restart()
 	}
-	if s.alone(next) {
+	if s.selfContained(next) {
 		s.sendAll()
 	}
 	s.nextCheck(0)
@@ -326,9 +326,9 @@ func (s *WriteStream) restartDicts() {
 	s.usage.Dict = 0
 }
 
-// alone reports whether a frame with these flags can be decoded without the frames
-// before it, if its first record sends everything.
-func (s *WriteStream) alone(flags stef.FrameFlags) bool {
+// selfContained reports whether a frame with these flags can be decoded without the frames before it,
+// provided that its first record sends all fields.
+func (s *WriteStream) selfContained(flags stef.FrameFlags) bool {
 	need := stef.RestartDictionaries | stef.RestartCodecs
 	if stef.Compression(s.config.Compression) != stef.None {
 		need |= stef.RestartCompression
