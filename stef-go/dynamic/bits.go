@@ -8,8 +8,8 @@ import (
 	"math/bits"
 )
 
-// bitWriter is a bit column being written, bit by bit, the most significant
-// bit of a byte first. The last byte is filled with zero bits.
+// bitWriter collects the bits of a column, the most significant bit of a byte first. The last byte is
+// filled with zero bits.
 //
 // spec: #notation
 type bitWriter struct {
@@ -34,7 +34,8 @@ func (w *bitWriter) bits(v uint64, count int) {
 	}
 }
 
-// compact writes v in the shortest class that it fits in.
+// compact writes v as a compact number, in the shortest class that can hold it. A class is a number of
+// zero bits, a 1 bit, and a number of payload bits: see compactBits.
 //
 // spec: #uvarint-compact
 func (w *bitWriter) compact(v uint64) error {
@@ -52,8 +53,7 @@ func (w *bitWriter) compact(v uint64) error {
 // is the number of 0 bits before the first 1 bit.
 var compactBits = [...]int{0, 2, 5, 12, 19, 26, 33, 48}
 
-// bitReader is a bit column being read. A read beyond the stored bits fails, except in
-// choice.
+// bitReader reads the bits of a column. A read beyond the stored bits fails, except in choice.
 type bitReader struct {
 	data []byte
 	n    int // bits read
@@ -79,18 +79,18 @@ func (r *bitReader) bits(count int) (uint64, error) {
 	return v, nil
 }
 
-// grace is the maximum number of bits that may be missing at the end of a oneof column
-// in one frame. A reader treats them as zeros.
+// maxMissingBits is the maximum number of bits that may be missing at the end of a oneof column in one
+// frame. A reader treats them as zeros.
 //
 // spec: #missing-choices
-const grace = 56
+const maxMissingBits = 56
 
-// choice reads count bits as the choice of a oneof. Bits that are missing at the end of a
-// column count as zeros if the column is not empty, at most grace bits are missing, and the
-// choice is 0. The reference implementation has the same rule, and some streams need it.
+// choice reads count bits as the choice of a oneof. Bits that are missing at the end of a column count as
+// zeros if the column is not empty, at most maxMissingBits are missing, and the choice is 0. The
+// reference implementation has the same rule, and some streams need it.
 func (r *bitReader) choice(count int) (uint64, error) {
 	missing := max(count-r.left(), 0)
-	if missing > 0 && len(r.data) == 0 || r.missing+missing > grace {
+	if missing > 0 && len(r.data) == 0 || r.missing+missing > maxMissingBits {
 		return 0, cutOff("choice")
 	}
 	v, err := r.bits(count - missing)
@@ -101,7 +101,7 @@ func (r *bitReader) choice(count int) (uint64, error) {
 	return v, err
 }
 
-// compact reads a compact number. Classes larger than needed are legal.
+// compact reads a compact number. A number may be in a larger class than it needs.
 //
 // spec: #uvarint-compact
 func (r *bitReader) compact() (uint64, error) {
@@ -117,7 +117,7 @@ func (r *bitReader) compact() (uint64, error) {
 	return 0, fault(ErrCorrupt, "a compact number begins with eight zero bits")
 }
 
-// end checks that all bits were read, except the zero bits that fill the last byte.
+// end checks that all bits were read. The zero bits that fill the last byte may be unread.
 func (r *bitReader) end() error {
 	left := r.left()
 	if left >= 8 {
@@ -129,7 +129,7 @@ func (r *bitReader) end() error {
 	return nil
 }
 
-// byteReader is a byte column, or a header, being read.
+// byteReader reads the bytes of a column or of a header.
 type byteReader struct {
 	data []byte
 	n    int // bytes read
@@ -139,8 +139,8 @@ type byteReader struct {
 
 func (r *byteReader) left() int { return len(r.data) - r.n }
 
-// take reads count bytes. The result is memory of the column: a caller that keeps the
-// result must copy it.
+// take reads count bytes. The result is memory of the column: a caller that keeps the result must copy
+// it. what names the element in errors.
 func (r *byteReader) take(count uint64, what string) ([]byte, error) {
 	if count > uint64(r.left()) {
 		return nil, cutOff(what)

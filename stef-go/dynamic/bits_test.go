@@ -45,8 +45,8 @@ func TestCompact(t *testing.T) {
 	require.ErrorIs(t, w.compact(1<<48), ErrLimit)
 	require.Empty(t, w.data)
 
-	// Test the number 1 in a code with five payload bits, which is longer than necessary, and invalid
-	// and truncated codes.
+	// Read the number 1 in a class with five payload bits, which is larger than necessary. Then read
+	// invalid and truncated codes.
 	r := bitReader{data: []byte{0x21}}
 	v, err := r.compact()
 	require.NoError(t, err)

@@ -20,16 +20,16 @@ const (
 	maxChoices = 255
 )
 
-// column is one node of the column tree: a place in the schema with its run of bits
-// or bytes in each frame and the state of its codec.
+// column is one node of the column tree: a place in the schema, with its bits or bytes in the current
+// frame and the state of its codec.
 type column struct {
 	path   string
 	number int // index in columns.all
 	typ    *schema.Type
 	// dict names the dictionary of a string, bytes or struct column.
 	dict string
-	// owned has the columns directly below this column, in the order of a frame. A frame
-	// omits all columns below an empty column.
+	// owned has the columns directly below this column, in the order of a frame. A frame omits all of
+	// them if this column is empty.
 	owned []*column
 	// links has one column for each kept field of a struct or choice of a oneof, one
 	// for the element of an array, and two for the key and the value of a multimap. In
@@ -46,8 +46,8 @@ type column struct {
 	delta deltaState
 	xor   xorState
 
-	// The run of the column in the current frame: bitIn or bitOut if isBits is true,
-	// otherwise byteIn or byteOut.
+	// The data of the column in the current frame: bitIn or bitOut if isBits is true, otherwise byteIn or
+	// byteOut.
 	bitIn   bitReader
 	byteIn  byteReader
 	bitOut  bitWriter
@@ -164,7 +164,8 @@ func (b *columnBuilder) column(t *schema.Type, path string) (*column, error) {
 	return c, err
 }
 
-// close marks the types from c down to the innermost open column as recursive: they form a cycle.
+// close marks a cycle of types as recursive: the types of the open columns from c down to the innermost
+// one.
 func (b *columnBuilder) close(c *column) {
 	for i := len(b.open) - 1; ; i-- {
 		b.open[i].recursive = true
@@ -190,7 +191,7 @@ func (b *columnBuilder) fields(c *column, s *schema.Struct) error {
 	return nil
 }
 
-// link adds the column of t to the links of c. If the column is new, c owns it.
+// link adds the column of t to the links of c. If this column is new, link also adds it to c.owned.
 func (b *columnBuilder) link(c *column, t *schema.Type, name string) error {
 	before := len(b.all)
 	below, err := b.column(t, c.path+name)
@@ -204,8 +205,8 @@ func (b *columnBuilder) link(c *column, t *schema.Type, name string) error {
 	return nil
 }
 
-// initialOf returns the initial value of t. One value per struct type is enough,
-// because values are never modified.
+// initialOf returns the initial value of t. All uses of a struct type share one initial value, because
+// values are never modified.
 func (b *columnBuilder) initialOf(t *schema.Type) any {
 	if t.Kind != schema.KindStruct {
 		return NewValue(t)

@@ -66,8 +66,8 @@ func (d *decoder) allocate(size int) error {
 	return nil
 }
 
-// decode decodes the value of column c relative to cur, the previous value at the same
-// place.
+// decode decodes the value of column c. cur is the previous value at the same place: the data of the
+// column says what differs from it.
 func (d *decoder) decode(c *column, cur any) (any, error) {
 	if !c.typ.Kind.Composite() {
 		before := c.delta
@@ -95,7 +95,8 @@ func (d *decoder) decode(c *column, cur any) (any, error) {
 	case schema.KindArray:
 		v, err = d.array(c, cur.(*Array))
 	}
-	// Check each value, not only the record: shared parts count each time, so the sum could overflow.
+	// Check each value, not only the record. A part that several values share counts once for each of
+	// them, so the size of a whole record could overflow.
 	if err == nil && sizeOf(v) > d.maxBytes {
 		err = d.tooLarge()
 	}
@@ -212,8 +213,8 @@ func (d *decoder) structure(c *column, cur *Struct) (*Struct, error) {
 	}
 	v.measure(c.typ.Struct)
 	if c.dict != "" {
-		// The entry is added when the struct is complete: a struct of the same
-		// dictionary inside this struct has a lower number.
+		// Add the entry when the struct is complete. If a struct inside it uses the same dictionary, that
+		// struct is complete earlier, and its entry has the lower number.
 		err = d.dicts.addStruct(c.dict, v)
 		if d.trace != nil {
 			d.event(c, TraceEntry{uint64(len(d.dicts.structsOf(c.dict).entries)), v})
@@ -222,7 +223,8 @@ func (d *decoder) structure(c *column, cur *Struct) (*Struct, error) {
 	return v, err
 }
 
-// field decodes field i of v, which is present.
+// field decodes field i of v, which is present. was says whether the field was present in the previous
+// record.
 func (d *decoder) field(c *column, v *Struct, i int, was, modified bool) error {
 	below := c.links[i]
 	// If a composite field becomes present again and its modified bit is set, it is
@@ -297,8 +299,8 @@ func (d *decoder) oneof(c *column, cur *Oneof) (*Oneof, error) {
 	return v, nil
 }
 
-// array decodes an array. Its length is not trusted: elements are added as their
-// data is read.
+// array decodes an array. The reader allocates elements only as it reads their data, because the length
+// in the stream can be wrong.
 //
 // spec: #array
 func (d *decoder) array(c *column, cur *Array) (*Array, error) {
@@ -317,8 +319,7 @@ func (d *decoder) array(c *column, cur *Array) (*Array, error) {
 	defer d.leaveIndex()
 	for i := range count {
 		d.index[len(d.index)-1] = int(i)
-		// Elements may use no bits of the stream, so only this limit bounds their
-		// number.
+		// Elements may need no bits of the stream, so only this limit bounds the number of elements.
 		if err := d.allocate(slotBytes + numberBytes); err != nil {
 			return nil, err
 		}

@@ -35,7 +35,7 @@ func TestPresence(t *testing.T) {
 	lines, err := decodeOne(t, "struct Rec root { N uint64 optional  S Sub optional } struct Sub { A uint64  B uint64 }", 4,
 		// Modified and presence bits, the last field first: both fields set, both fields
 		// absent, N present with its old value, S present with only its field B.
-		bitRun("11 11  11 00  00 01  10 11"), []byte{10}, bitRun("11 10"), []byte{2}, []byte{4, 3})
+		bitString("11 11  11 00  00 01  10 11"), []byte{10}, bitString("11 10"), []byte{2}, []byte{4, 3})
 	require.NoError(t, err)
 	require.Equal(t, []string{
 		`{"n":"5","s":{"a":"1","b":"2"}}` + "\n",
@@ -45,7 +45,7 @@ func TestPresence(t *testing.T) {
 	}, lines)
 
 	// The struct becomes present for the first time, although its modified bit is 0.
-	lines, err = decodeOne(t, "struct Rec root { S Sub optional } struct Sub { A uint64 }", 1, bitRun("0 1"), nil)
+	lines, err = decodeOne(t, "struct Rec root { S Sub optional } struct Sub { A uint64 }", 1, bitString("0 1"), nil)
 	require.NoError(t, err)
 	require.Equal(t, []string{`{"s":{"a":"0"}}` + "\n"}, lines)
 }
@@ -53,7 +53,7 @@ func TestPresence(t *testing.T) {
 // TestForeignDictionary: another writer may send a string in full that is already in the dictionary. Then
 // the dictionary has two entries with this string.
 func TestForeignDictionary(t *testing.T) {
-	lines, err := decodeOne(t, "struct Rec root { S string dict(D) }", 5, bitRun("11111"),
+	lines, err := decodeOne(t, "struct Rec root { S string dict(D) }", 5, bitString("11111"),
 		unhex(t, "04 61 62 | 04 61 62 | 04 63 64 | 03 | 05"))
 	require.NoError(t, err)
 	for i, s := range []string{"ab", "ab", "cd", "ab", "cd"} {
@@ -64,10 +64,10 @@ func TestForeignDictionary(t *testing.T) {
 // TestNestedStructDictionary decodes a struct inside another struct. Both have the same dictionary. The
 // inner struct is complete first, so its entry has the lower number.
 func TestNestedStructDictionary(t *testing.T) {
-	lines, err := decodeOne(t, "struct Rec root { D Sub } struct Sub dict(Sub) { N uint64  A []Sub }", 3, bitRun("111"),
+	lines, err := decodeOne(t, "struct Rec root { D Sub } struct Sub dict(Sub) { N uint64  A []Sub }", 3, bitString("111"),
 		// Record 1 has a Sub with N 7 that contains a Sub with N 9. Records 2 and 3 refer to
 		// the dictionary: entry 1 is the inner Sub, entry 2 is the outer Sub.
-		bitRun("1 11  1 01  0 01 01  0 01 10"), []byte{14, 9}, bitRun("0101"))
+		bitString("1 11  1 01  0 01 01  0 01 10"), []byte{14, 9}, bitString("0101"))
 	require.NoError(t, err)
 	require.Equal(t, []string{
 		`{"d":{"n":"7","a":[{"n":"9","a":[]}]}}` + "\n",
@@ -82,7 +82,7 @@ func TestValuesOnly(t *testing.T) {
 	const text = "struct Rec root { M MM } multimap MM { key string value uint64 }"
 	f := func(change string, want string) {
 		t.Helper()
-		lines, err := decodeOne(t, text, 2, bitRun("11"), unhex(t, "05"+change), unhex(t, "02 6b 02 6c"), []byte{2, 0, 4})
+		lines, err := decodeOne(t, text, 2, bitString("11"), unhex(t, "05"+change), unhex(t, "02 6b 02 6c"), []byte{2, 0, 4})
 		if want == "" {
 			require.ErrorIs(t, err, dynamic.ErrCorrupt)
 			return
@@ -95,9 +95,9 @@ func TestValuesOnly(t *testing.T) {
 	f("08", "")
 	f("0a", "")
 	f("fe ff ff ff ff ff ff ff ff 01", "")
-	_, err := decodeOne(t, text, 1, bitRun("1"), []byte{2}, nil, nil)
+	_, err := decodeOne(t, text, 1, bitString("1"), []byte{2}, nil, nil)
 	require.ErrorIs(t, err, dynamic.ErrCorrupt)
-	_, err = decodeOne(t, text, 1, bitRun("1"), []byte{0}, nil, nil)
+	_, err = decodeOne(t, text, 1, bitString("1"), []byte{0}, nil, nil)
 	require.NoError(t, err)
 }
 
@@ -111,7 +111,7 @@ func TestMissingChoices(t *testing.T) {
 		for i := range choices {
 			text += fmt.Sprintf(" C%d uint64", i)
 		}
-		runs := [][]byte{bitRun("1"), bitRun(fmt.Sprintf("0001%012b", count)), bitRun(coded), values}
+		runs := [][]byte{bitString("1"), bitString(fmt.Sprintf("0001%012b", count)), bitString(coded), values}
 		_, err := decodeOne(t, text+" }", 1, append(runs, make([][]byte, choices-1)...)...)
 		require.ErrorIs(t, err, want)
 	}
@@ -132,13 +132,13 @@ func TestMissingChoices(t *testing.T) {
 func TestMissingBits(t *testing.T) {
 	f := func(text string, runs ...[]byte) {
 		t.Helper()
-		_, err := decodeOne(t, "struct Rec root { A []"+text, 1, append([][]byte{bitRun("1"), bitRun("001 01001")}, runs...)...)
+		_, err := decodeOne(t, "struct Rec root { A []"+text, 1, append([][]byte{bitString("1"), bitString("001 01001")}, runs...)...)
 		require.ErrorIs(t, err, io.ErrUnexpectedEOF)
 	}
-	f("bool }", bitRun("00000000"))
-	f("float64 }", bitRun("00000000"))
-	f("Sub } struct Sub { A bool }", bitRun("00000000"), nil)
-	f("Sub } struct Sub { A []bool }", bitRun("11111111 1"), bitRun("11111111"), nil)
+	f("bool }", bitString("00000000"))
+	f("float64 }", bitString("00000000"))
+	f("Sub } struct Sub { A bool }", bitString("00000000"), nil)
+	f("Sub } struct Sub { A []bool }", bitString("11111111 1"), bitString("11111111"), nil)
 }
 
 func TestBadColumns(t *testing.T) {
@@ -153,37 +153,37 @@ func TestBadColumns(t *testing.T) {
 		require.NoError(t, err)
 	}
 	const number = "struct Rec root { N uint64 }"
-	ok(number, bitRun("1"), []byte{2})
-	ok(number, bitRun("1"), unhex(t, "82 80 00")) // a longer form
-	ok(number, bitRun("1"), unhex(t, "ff ff ff ff ff ff ff ff ff 01"))
-	f(number, bitRun("1"), nil)
-	f(number, bitRun("1"), []byte{0x80})
-	f(number, bitRun("1"), []byte{2, 0})
-	f(number, bitRun("0"), []byte{2})
-	f(number, bitRun("1 1"), []byte{2})         // padding bits that are not zero
-	f(number, bitRun("1 0000000 0"), []byte{2}) // a whole byte of padding
-	f(number, bitRun("1"), unhex(t, "ff ff ff ff ff ff ff ff ff 02"))
+	ok(number, bitString("1"), []byte{2})
+	ok(number, bitString("1"), unhex(t, "82 80 00")) // a longer form
+	ok(number, bitString("1"), unhex(t, "ff ff ff ff ff ff ff ff ff 01"))
+	f(number, bitString("1"), nil)
+	f(number, bitString("1"), []byte{0x80})
+	f(number, bitString("1"), []byte{2, 0})
+	f(number, bitString("0"), []byte{2})
+	f(number, bitString("1 1"), []byte{2})         // padding bits that are not zero
+	f(number, bitString("1 0000000 0"), []byte{2}) // a whole byte of padding
+	f(number, bitString("1"), unhex(t, "ff ff ff ff ff ff ff ff ff 02"))
 
 	const text = "struct Rec root { S string dict(D)  B bytes }"
-	ok(text, bitRun("01"), unhex(t, "02 61"), nil)
-	f(text, bitRun("01"), unhex(t, "04 61"), nil)
-	f(text, bitRun("01"), unhex(t, "01"), nil) // the dictionary is empty
-	f(text, bitRun("10"), nil, unhex(t, "01")) // B has no dictionary
-	f(text, bitRun("01"), unhex(t, "ff ff ff ff ff ff ff ff ff 01"), nil)
-	f(text, bitRun("01"), unhex(t, "fe ff ff ff ff ff ff ff ff 01"), nil)
+	ok(text, bitString("01"), unhex(t, "02 61"), nil)
+	f(text, bitString("01"), unhex(t, "04 61"), nil)
+	f(text, bitString("01"), unhex(t, "01"), nil) // the dictionary is empty
+	f(text, bitString("10"), nil, unhex(t, "01")) // B has no dictionary
+	f(text, bitString("01"), unhex(t, "ff ff ff ff ff ff ff ff ff 01"), nil)
+	f(text, bitString("01"), unhex(t, "fe ff ff ff ff ff ff ff ff 01"), nil)
 
 	const choice = "struct Rec root { O Choice } oneof Choice { A bool B bool }"
-	ok(choice, bitRun("1"), bitRun("10"), nil, bitRun("1"))
-	f(choice, bitRun("1"), bitRun("11"), nil, nil)
+	ok(choice, bitString("1"), bitString("10"), nil, bitString("1"))
+	f(choice, bitString("1"), bitString("11"), nil, nil)
 
 	const dict = "struct Rec root { D Sub } struct Sub dict(Sub) { N uint64 }"
-	ok(dict, bitRun("1"), bitRun("10"), nil)
-	f(dict, bitRun("1"), bitRun("0 1"), nil)     // reference 0
-	f(dict, bitRun("1"), bitRun("0 01 01"), nil) // reference 1 to an empty dictionary
-	f(dict, bitRun("1"), bitRun("0 00000000"), nil)
+	ok(dict, bitString("1"), bitString("10"), nil)
+	f(dict, bitString("1"), bitString("0 1"), nil)     // reference 0
+	f(dict, bitString("1"), bitString("0 01 01"), nil) // reference 1 to an empty dictionary
+	f(dict, bitString("1"), bitString("0 00000000"), nil)
 
 	const float = "struct Rec root { F float64 }"
-	ok(float, bitRun("1"), bitRun("0"))
-	f(float, bitRun("1"), bitRun("11 11111 100001")) // 31 leading bits and 34 bits
-	f(float, bitRun("1"), bitRun("11 00000 111111 0000"))
+	ok(float, bitString("1"), bitString("0"))
+	f(float, bitString("1"), bitString("11 11111 100001")) // 31 leading bits and 34 bits
+	f(float, bitString("1"), bitString("11 00000 111111 0000"))
 }

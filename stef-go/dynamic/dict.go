@@ -26,8 +26,8 @@ type readDicts struct {
 	limit   int
 }
 
-// readStructs is a dictionary of structs. use describes how the stream has used the dictionary
-// since the start of the stream, even if the dictionary was emptied since then.
+// readStructs is a dictionary of structs. use has counts since the start of the stream. They are not
+// reset when the dictionary is emptied.
 type readStructs struct {
 	entries []*Struct
 	use     DictUse
@@ -35,8 +35,8 @@ type readStructs struct {
 
 // DictUse describes how a stream used a dictionary.
 type DictUse struct {
-	// Entries is the number of entries that were sent, Most is the largest number of entries
-	// at a time, and Refs is the number of references to entries.
+	// Entries is the number of entries that were sent. Most is the largest number of entries that the
+	// dictionary had at one time. Refs is the number of references to entries.
 	Entries, Most int
 	Refs          int64
 }
@@ -90,8 +90,7 @@ func (d *writeDicts) reset() {
 	d.texts, d.structs, d.size = map[string]map[string]int{}, map[string]map[string]int{}, 0
 }
 
-// add adds an entry. key must be new, because the length of the map is the number of
-// entries.
+// add adds an entry. key must be new: its reference is computed from the length of the map.
 func (d *writeDicts) add(dicts map[string]map[string]int, name, key string, size int) {
 	if dicts[name] == nil {
 		dicts[name] = map[string]int{}

@@ -25,11 +25,11 @@
 //
 // # How it works
 //
-// The schema determines a tree of columns (column.go). Each column has a run of bits
-// or bytes in every frame. Decoding a record is a descent through the columns, which
-// uses the value of the previous record at the same place (decode.go). Encoding is
-// the same descent and compares with that value (encode.go). frame.go, header.go and
-// zstd.go handle frames: sizes, flags and compression.
+// The schema determines a tree of columns (column.go). Each column has some bits or bytes in every frame.
+// The reader decodes a record from the root of the tree downwards. Each value is decoded relative to the
+// value of the previous record at the same place (decode.go). The writer also works from the root
+// downwards, and compares with that value (encode.go). frame.go, header.go and zstd.go handle frames:
+// sizes, flags and compression.
 //
 // # The compact form
 //

@@ -14,15 +14,14 @@ import (
 // spec: #multimap
 const maxChangedPairs = 62
 
-// encoder encodes records into the columns of successive frames. It compares each
-// record with the previous record. Values must be the output of a fitter. They then
-// have the types of the schema, and initial values in place of everything that is not
-// sent.
+// encoder encodes records into the columns of successive frames. It compares each record with the
+// previous record. Values must be the output of a normalizer. They then have the types of the schema, and
+// initial values in place of everything that is not sent.
 type encoder struct {
 	dicts writeDicts
-	// frameBits is the size of the frame in bits, for the comparison with the frame limit. Nested
-	// values of recursive types count more than once: each enclosing array or multimap adds the
-	// growth of the shared column again.
+	// frameBits is the size of the frame in bits, for the comparison with the frame limit. It is larger
+	// than the real size if values of recursive types are nested: each enclosing array or multimap adds
+	// the growth of the shared column again.
 	frameBits int
 }
 
@@ -110,7 +109,7 @@ func (e *encoder) structure(c *column, held, v *Struct) error {
 		}
 	}
 	if c.dict != "" {
-		// As in the decoder: the number is assigned when the struct is complete.
+		// As in the decoder, the entry is added when the struct is complete.
 		e.dicts.add(e.dicts.structs, c.dict, structKey(v), entryStruct+v.entry)
 	}
 	return nil
@@ -137,8 +136,8 @@ func masks(c *column, held, v *Struct) (modified, presence uint64) {
 	return modified, presence
 }
 
-// heldField returns the value that field i is encoded relative to: the previous value,
-// the initial value if the field was absent, or nil if there is no previous struct.
+// heldField returns the value that a reader has for field i before this record, to which the new value is
+// compared. It is the initial value if the field was absent, or nil if there is no previous struct.
 func heldField(below *column, held *Struct, i int) any {
 	if held == nil {
 		return nil

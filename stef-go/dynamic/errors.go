@@ -64,8 +64,8 @@ func (e *Error) Error() string {
 // Unwrap returns Err.
 func (e *Error) Unwrap() error { return e.Err }
 
-// fault returns an error of the given kind. The caller that knows the place wraps it in
-// an Error.
+// fault returns an error of the given kind. A caller that knows the offset and the record wraps it in an
+// Error.
 func fault(kind error, format string, args ...any) error {
 	return fmt.Errorf("%w: %s", kind, fmt.Sprintf(format, args...))
 }
@@ -96,8 +96,8 @@ func inColumn(c *column, err error) error {
 	return &Error{Column: c.path, Err: err}
 }
 
-// place returns err as an Error and adds the given place.
-func place(err error, offset int64, frame int, record uint64) error {
+// withPlace returns err as an Error and sets its place in the stream.
+func withPlace(err error, offset int64, frame int, record uint64) error {
 	var e *Error
 	if !errors.As(err, &e) {
 		e = &Error{Err: err}

@@ -81,8 +81,7 @@ type Column struct {
 	Offset, Size int
 }
 
-// frameContent names the content of a frame in errors. Most truncated streams end
-// there.
+// frameContent is what errors call the content of a frame. Most truncated streams end there.
 const frameContent = "content of a frame"
 
 // readFrameHeader reads the header of a frame, before its content. The error is
@@ -141,8 +140,8 @@ func appendFrameHeader(dst []byte, f Frame, c Compression) []byte {
 	return dst
 }
 
-// split splits the content of a data frame: it sets the remaining fields of f and
-// assigns each column its run.
+// split splits the content of a data frame: it sets the remaining fields of f and gives each column its
+// data.
 //
 // spec: #data-frame
 func (t *columns) split(content []byte, f *Frame) error {
@@ -208,8 +207,8 @@ func (t *columns) cut(sizes *bitReader, data *byteReader) error {
 	return nil
 }
 
-// cutColumn reads the size of c, takes its run from the start of data, and continues
-// with the columns below. Columns below an empty column have no sizes.
+// cutColumn reads the size of c, takes the bytes of c from the start of data, and continues with the
+// columns below. Columns below an empty column have no sizes.
 //
 // spec: #column-omission
 func (t *columns) cutColumn(c *column, sizes *bitReader, data *byteReader) error {
@@ -223,14 +222,14 @@ func (t *columns) cutColumn(c *column, sizes *bitReader, data *byteReader) error
 	if size == 0 {
 		return nil
 	}
-	run, err := data.take(size, "column")
+	columnData, err := data.take(size, "column")
 	if err != nil {
 		return inColumn(c, err)
 	}
 	if c.isBits() {
-		c.bitIn = bitReader{data: run, base: data.n - len(run)}
+		c.bitIn = bitReader{data: columnData, base: data.n - len(columnData)}
 	} else {
-		c.byteIn = byteReader{data: run, base: data.n - len(run)}
+		c.byteIn = byteReader{data: columnData, base: data.n - len(columnData)}
 	}
 	for _, below := range c.owned {
 		if err := t.cutColumn(below, sizes, data); err != nil {
@@ -266,8 +265,8 @@ func (t *columns) end() error {
 // spec: #data-frame
 func (t *columns) join(records uint64) ([]byte, error) {
 	var sizes bitWriter
-	var runs []byte
-	if err := joinColumn(t.root, &sizes, &runs); err != nil {
+	var allData []byte
+	if err := joinColumn(t.root, &sizes, &allData); err != nil {
 		return nil, err
 	}
 	content := binary.AppendUvarint(nil, records)
@@ -276,20 +275,20 @@ func (t *columns) join(records uint64) ([]byte, error) {
 	for _, c := range t.all {
 		c.bitOut, c.byteOut = bitWriter{}, nil
 	}
-	return append(content, runs...), nil
+	return append(content, allData...), nil
 }
 
-func joinColumn(c *column, sizes *bitWriter, runs *[]byte) error {
-	run := c.byteOut
+func joinColumn(c *column, sizes *bitWriter, allData *[]byte) error {
+	columnData := c.byteOut
 	if c.isBits() {
-		run = c.bitOut.data
+		columnData = c.bitOut.data
 	}
-	if err := sizes.compact(uint64(len(run))); err != nil || len(run) == 0 {
+	if err := sizes.compact(uint64(len(columnData))); err != nil || len(columnData) == 0 {
 		return inColumn(c, err)
 	}
-	*runs = append(*runs, run...)
+	*allData = append(*allData, columnData...)
 	for _, below := range c.owned {
-		if err := joinColumn(below, sizes, runs); err != nil {
+		if err := joinColumn(below, sizes, allData); err != nil {
 			return err
 		}
 	}

@@ -66,8 +66,8 @@ func TestHeaders(t *testing.T) {
 	f(fixed+"00 86 02 00 01 00 81 02"+long, dynamic.ErrLimit)
 }
 
-// TestUserData: if a key occurs several times, its last value counts. A Writer writes the pairs in the
-// order of their keys.
+// TestUserData: if a key occurs several times, readers use its last value. A Writer writes the pairs in
+// the order of their keys.
 func TestUserData(t *testing.T) {
 	root := rootOf(t, "struct Rec root { A uint64 }")
 	r, err := dynamic.NewReader(bytes.NewReader(unhex(t,

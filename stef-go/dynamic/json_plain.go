@@ -69,8 +69,8 @@ func (j plainJSON) structure(dst []byte, s *schema.Struct, v *Struct) []byte {
 	return append(dst, '}')
 }
 
-// plainEmpty reports whether AppendPlainJSON omits v because v is the initial value. It returns
-// false for 0 of an enum in which 0 has a name other than Unspecified, such as the kind Gauge.
+// plainEmpty reports whether AppendPlainJSON omits v because v is the initial value. It returns false for
+// 0 of an enum in which 0 has a name other than Unspecified: for example, the kind 0 is printed as Gauge.
 func plainEmpty(t *schema.Type, v any) bool {
 	switch v := v.(type) {
 	case bool:
@@ -102,8 +102,9 @@ func plainEmpty(t *schema.Type, v any) bool {
 	return false
 }
 
-// hexadecimal reports whether a field is an id that is already hexadecimal text. The length must
-// fit the name, because the 16 bytes of a binary trace id may be digits by chance.
+// hexadecimal reports whether a field is an id that is already hexadecimal text. A field is such text
+// only if it has the length that text ids of its name have. Without this rule, the 16 bytes of a binary
+// trace id could be taken for digits by chance.
 func hexadecimal(field string, b []byte) bool {
 	trace := len(b) == 32 && strings.HasSuffix(field, "TraceID")
 	span := len(b) == 16 && strings.HasSuffix(field, "SpanID")

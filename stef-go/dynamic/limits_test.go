@@ -19,8 +19,8 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// bitRun packs a text of 0 and 1 into bytes, one bit for each digit. It ignores all other characters.
-func bitRun(s string) []byte {
+// bitString converts a text of 0 and 1 to bytes, one bit for each digit. It ignores all other characters.
+func bitString(s string) []byte {
 	var run []byte
 	n := 0
 	for _, c := range s {
@@ -53,7 +53,7 @@ func dataFrame(records uint64, runs ...[]byte) []byte {
 		columns = append(columns, run...)
 	}
 	content := binary.AppendUvarint(nil, records)
-	table := bitRun(sizes.String())
+	table := bitString(sizes.String())
 	content = append(binary.AppendUvarint(content, uint64(len(table))), table...)
 	content = append(content, columns...)
 	return append(binary.AppendUvarint([]byte{0}, uint64(len(content))), content...)
@@ -63,7 +63,8 @@ func plainStream(tb testing.TB, frames ...[]byte) []byte {
 	return append(unhex(tb, plainHead), bytes.Join(frames, nil)...)
 }
 
-// failure reads a stream until an error, and returns the number of records before the error.
+// failure reads a stream that must fail, and returns the number of records before the error, and the
+// error.
 func failure(t *testing.T, root *schema.Struct, stream []byte, opts ...dynamic.ReaderOption) (records uint64, err error) {
 	t.Helper()
 	r, err := dynamic.NewReader(bytes.NewReader(stream), root, opts...)
@@ -83,7 +84,7 @@ func failure(t *testing.T, root *schema.Struct, stream []byte, opts ...dynamic.R
 func TestArrayWithoutData(t *testing.T) {
 	root := rootOf(t, "struct Rec root { A []Empty } struct Empty {}")
 	peak := teltest.WatchHeap(t)
-	stream := plainStream(t, dataFrame(1, bitRun("1"), bitRun("00000001"+strings.Repeat("1", 48)), nil))
+	stream := plainStream(t, dataFrame(1, bitString("1"), bitString("00000001"+strings.Repeat("1", 48)), nil))
 	records, err := failure(t, root, stream)
 	require.ErrorIs(t, err, dynamic.ErrLimit)
 	require.Zero(t, records)
@@ -101,7 +102,7 @@ func TestSharedRecordLimit(t *testing.T) {
 			ref := fmt.Sprintf("0 0001%012b", i)
 			elems += "1 11 11" + ref + ref
 		}
-		stream := plainStream(t, dataFrame(1, bitRun("1"), bitRun(length), bitRun(elems)))
+		stream := plainStream(t, dataFrame(1, bitString("1"), bitString(length), bitString(elems)))
 		_, err := failure(t, root, stream)
 		require.ErrorIs(t, err, dynamic.ErrLimit, "%d elements", n)
 	}
@@ -230,7 +231,7 @@ func TestDepth(t *testing.T) {
 		t.Helper()
 		choices := strings.Repeat("01", n)
 		lengths := strings.Repeat("0101", n-1) + "1"
-		_, err := failure(t, root, plainStream(t, dataFrame(1, bitRun("1"), bitRun(choices), bitRun(lengths))))
+		_, err := failure(t, root, plainStream(t, dataFrame(1, bitString("1"), bitString(choices), bitString(lengths))))
 		require.ErrorIs(t, err, want)
 	}
 	g(fits, nil)
@@ -244,7 +245,7 @@ func TestMaxDepth(t *testing.T) {
 	root := rootOf(t, nesting)
 	read := func(n, limit int) error {
 		t.Helper()
-		stream := plainStream(t, dataFrame(1, bitRun("1"), bitRun(strings.Repeat("01", n)), bitRun(strings.Repeat("0101", n-1)+"1")))
+		stream := plainStream(t, dataFrame(1, bitString("1"), bitString(strings.Repeat("01", n)), bitString(strings.Repeat("0101", n-1)+"1")))
 		r, err := dynamic.NewReader(bytes.NewReader(stream), root, dynamic.WithMaxDepth(limit))
 		require.NoError(t, err)
 		for r.Next() {
@@ -280,9 +281,9 @@ func TestPairLimit(t *testing.T) {
 	require.ErrorIs(t, w.Write(records(root, fields{"M": append(all, all[0])})[0]), dynamic.ErrLimit)
 
 	texts := bytes.Repeat([]byte{0}, 1024)
-	_, err = failure(t, root, plainStream(t, dataFrame(1, bitRun("1"), binary.AppendUvarint(nil, 1024<<1|1), texts, texts)))
+	_, err = failure(t, root, plainStream(t, dataFrame(1, bitString("1"), binary.AppendUvarint(nil, 1024<<1|1), texts, texts)))
 	require.ErrorIs(t, err, dynamic.ErrLimit)
-	_, err = failure(t, root, plainStream(t, dataFrame(1, bitRun("1"), binary.AppendUvarint(nil, 1023<<1|1), texts[1:], texts[1:])))
+	_, err = failure(t, root, plainStream(t, dataFrame(1, bitString("1"), binary.AppendUvarint(nil, 1023<<1|1), texts[1:], texts[1:])))
 	require.NoError(t, err)
 }
 
@@ -293,10 +294,10 @@ func TestDictReferencesAreShared(t *testing.T) {
 	const size, count = 1 << 19, 100_000
 	value := append(binary.AppendUvarint(nil, 2*size), make([]byte, size)...)
 	value = append(value, bytes.Repeat([]byte{1}, count-1)...)
-	length := bitRun(fmt.Sprintf("00001%019b", count))
-	stream := plainStream(t, dataFrame(1, bitRun("1"), length, value))
+	length := bitString(fmt.Sprintf("00001%019b", count))
+	stream := plainStream(t, dataFrame(1, bitString("1"), length, value))
 	peak := teltest.WatchHeap(t)
-	// The estimate of the record's size counts the value for each reference.
+	// The size of the record is estimated as if each reference were a copy of the value.
 	_, err := failure(t, root, stream)
 	require.ErrorIs(t, err, dynamic.ErrLimit)
 	recs := read(t, root, stream, dynamic.WithMaxRecordBytes(math.MaxInt))
@@ -307,10 +308,10 @@ func TestDictReferencesAreShared(t *testing.T) {
 // TestRecordCount reads frames that announce more records than their data can have.
 func TestRecordCount(t *testing.T) {
 	root := rootOf(t, "struct Rec root { A bool }")
-	n, err := failure(t, root, plainStream(t, dataFrame(8, bitRun("0000 0000"), nil)))
+	n, err := failure(t, root, plainStream(t, dataFrame(8, bitString("0000 0000"), nil)))
 	require.NoError(t, err)
 	require.EqualValues(t, 8, n)
-	n, err = failure(t, root, plainStream(t, dataFrame(9, bitRun("0000 0000"), nil)))
+	n, err = failure(t, root, plainStream(t, dataFrame(9, bitString("0000 0000"), nil)))
 	require.ErrorIs(t, err, dynamic.ErrCorrupt)
 	require.Zero(t, n)
 	_, err = failure(t, root, plainStream(t, unhex(t, "00 03 00 01 80")))

@@ -8,8 +8,9 @@ import (
 	"math/bits"
 )
 
-// deltaState is the state of the integer code, which sends the change of the delta to the
-// previous value in the column. The arithmetic wraps.
+// deltaState is the state of the integer code. The delta is the difference between a value and the
+// previous value of the column. The code sends the difference between two successive deltas. The
+// arithmetic wraps.
 //
 // spec: #integers
 type deltaState struct {

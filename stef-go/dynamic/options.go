@@ -202,9 +202,8 @@ func WithRestart(f FrameFlags) WriterOption {
 	}
 }
 
-// WithFrameBytes sets the size, up to 32 MiB, at which a frame ends. The record that
-// reaches about n bytes is the last record of its frame. The default, also for 0, is
-// 4 MiB minus 1 KiB.
+// WithFrameBytes sets the size, up to 32 MiB, at which a frame ends. The record with which the frame
+// reaches about n bytes is its last record. The default, also for 0, is 4 MiB minus 1 KiB.
 func WithFrameBytes(n int) WriterOption {
 	return func(cfg *writerConfig) error {
 		if n != 0 {
@@ -214,9 +213,9 @@ func WithFrameBytes(n int) WriterOption {
 	}
 }
 
-// WithDictBytes sets the size of all dictionaries, up to 32 MiB, at which the writer restarts
-// them. The record that reaches n bytes still uses the old dictionaries. The default, also for
-// 0, is 4 MiB.
+// WithDictBytes sets the size of all dictionaries, up to 32 MiB, at which the writer restarts them. The
+// record with which they reach n bytes is still written before the restart. The default, also for 0, is 4
+// MiB.
 func WithDictBytes(n int) WriterOption {
 	return func(cfg *writerConfig) error {
 		if n != 0 {

@@ -19,8 +19,9 @@ func newRandom(seed uint64) random { return random{rand.New(rand.NewPCG(seed, 0)
 
 func (r random) chance(percent int) bool { return r.IntN(100) < percent }
 
-// root creates a schema. A type can refer to earlier types anywhere. It can refer to itself and to later
-// types only where values need not be nested further: in optional fields, oneofs, arrays and multimaps.
+// root creates a schema. A type can refer to earlier types in any position. It can refer to itself and to
+// later types only in optional fields, oneofs, arrays and multimaps, because the nesting of values can
+// end there.
 func (r random) root() *schema.Struct {
 	var types []schema.Type
 	for i := range 1 + r.IntN(6) {
@@ -99,7 +100,7 @@ func (r random) primitive() schema.Type {
 	return t
 }
 
-// wire removes fields of root at random and returns the resulting wire schema.
+// wire returns a wire schema that has only a random part of the fields of root.
 func (r random) wire(root *schema.Struct) schema.WireSchema {
 	kept := schema.Kept{}
 	var w schema.WireSchema

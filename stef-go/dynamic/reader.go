@@ -19,7 +19,7 @@ type Reader struct {
 	kept    schema.Kept
 	columns *columns
 	decoder decoder
-	zstd    *inflater
+	zstd    *decompressor
 	onFrame func(*Frame)
 	trace   *tracer
 
@@ -65,7 +65,7 @@ func NewReader(src io.Reader, root *schema.Struct, opts ...ReaderOption) (*Reade
 	}
 	if err != nil {
 		r.trace.failed()
-		return nil, place(err, offset, 0, 0)
+		return nil, withPlace(err, offset, 0, 0)
 	}
 	return r, nil
 }
@@ -81,20 +81,20 @@ func ReadHeader(src io.Reader) (*Header, error) {
 	}
 	r := &Reader{src: &source{r: bufio.NewReader(src)}}
 	if offset, err := r.readHeaders(); err != nil {
-		return nil, place(err, offset, 0, 0)
+		return nil, withPlace(err, offset, 0, 0)
 	}
 	return &r.header, nil
 }
 
-// readHeaders reads the headers, before the data frames. If it fails, offset is the
-// offset of the header with the error.
+// readHeaders reads the headers, before the data frames. If it fails, offset is the start of the invalid
+// header.
 func (r *Reader) readHeaders() (offset int64, err error) {
 	if r.header.Compression, err = readFixedHeader(r.src, r.trace); err != nil {
 		return 0, err
 	}
 	r.trace.inFrame(0)
 	if r.header.Compression == Zstd {
-		r.zstd = &inflater{}
+		r.zstd = &decompressor{}
 	}
 	offset = r.src.offset
 	f, err := readFrameHeader(r.src, r.header.Compression, r.trace)
@@ -206,7 +206,7 @@ func (r *Reader) read() (*Struct, error) {
 		}
 		if r.left == 0 {
 			if err := r.columns.end(); err != nil {
-				return nil, place(err, r.frame.Offset, r.frame.Index, 0)
+				return nil, withPlace(err, r.frame.Offset, r.frame.Index, 0)
 			}
 			r.trace.restOfColumns(r.columns)
 		}
@@ -218,7 +218,7 @@ func (r *Reader) read() (*Struct, error) {
 		err = r.columns.end()
 	}
 	if err != nil {
-		return nil, place(err, r.frame.Offset, r.frame.Index, r.count+1)
+		return nil, withPlace(err, r.frame.Offset, r.frame.Index, r.count+1)
 	}
 	if r.left == 0 {
 		r.trace.restOfColumns(r.columns)
@@ -247,7 +247,7 @@ func (r *Reader) nextFrame() error {
 		err = r.columns.split(content, &f)
 	}
 	if err != nil {
-		return place(err, f.Offset, f.Index, 0)
+		return withPlace(err, f.Offset, f.Index, 0)
 	}
 	r.frame, r.left = f, f.Records
 	if f.Flags&RestartDictionaries != 0 {

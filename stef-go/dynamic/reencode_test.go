@@ -36,8 +36,8 @@ var otherBytes = map[string]string{
 	// The reference implementation sends all fields of structs in frames that restart
 	// codecs.
 	"m_restart_4": "codecs",
-	// Frames that restart everything are self-contained only if a Writer of this
-	// package wrote them.
+	// In streams of other writers, the first record of a frame may omit unchanged fields, even if the
+	// frame restarts everything. A Writer of this package makes such frames self-contained.
 	"m_restart_5":            "self-contained",
 	"s_random_302":           "self-contained",
 	"m_restart_7_zstd":       "self-contained",

@@ -14,8 +14,8 @@ import (
 type schemaCheck struct {
 	// done has the structs and multimaps that were or are being checked.
 	done map[any]bool
-	// within has the structs that contain the struct being checked as a required field,
-	// directly or not.
+	// within has the structs that enclose the struct being checked: each has the next one as a required
+	// field.
 	within map[*schema.Struct]bool
 	finite map[*schema.Struct]bool
 	// structDicts and textDicts have the first user of each dictionary.

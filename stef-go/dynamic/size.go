@@ -5,8 +5,8 @@ package dynamic
 
 import "github.com/otelstef/stef/stef-go/schema"
 
-// sizes are the sizes of a composite value. They are stored in the value, so that no walk over its
-// parts is needed. The method measure of the value updates them.
+// sizes are the sizes of a composite value. They are stored with the value, so that its size is known
+// without a walk over its parts. The method measure of the value updates them.
 type sizes struct {
 	// size is an estimate of the memory in this package, including parts that are
 	// shared with other values. The limit on a record applies to it.
@@ -23,8 +23,8 @@ const (
 	headBytes   = 16 // a string or bytes value without its content
 )
 
-// The parts of sizes.entry, on which writers and readers agree. If the comment says
-// "and content", the content counts in addition.
+// The parts of sizes.entry, which are the same in all writers and readers. If a comment says "and
+// content", the size of the content is added.
 //
 // spec: #dict-accounting
 const (

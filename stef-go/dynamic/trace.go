@@ -193,8 +193,8 @@ func (t *tracer) bytes(r *byteReader, detail any) {
 	}
 }
 
-// value emits an event for the data that was read since the last event. The data is from bits,
-// or from in if bits is nil. c is the column of the data, or nil if the data is in no column.
+// value emits an event for the data that was read since the last event. The data is in bits, or in the
+// bytes in if bits is nil. c is the column of the data, or nil if the data is in no column.
 func (t *tracer) value(c *column, in *byteReader, bits *bitReader, index []int, detail any) {
 	e := &Event{Column: -1, Derived: t.derived, Index: index, Detail: detail, Bits: -1}
 	if c != nil {
@@ -231,7 +231,7 @@ func (t *tracer) rest(r *byteReader) {
 	}
 }
 
-// restOfBits does what rest does, for a column of bits, which may end in padding.
+// restOfBits is like rest, for a column of bits, which may end in padding.
 func (t *tracer) restOfBits(c *column, r *bitReader) {
 	if t == nil || r.traced == 8*len(r.data) {
 		return

@@ -215,7 +215,7 @@ func sameDetail(a, b any) bool {
 
 func TestTraceOfMissingChoices(t *testing.T) {
 	root := rootOf(t, "struct Rec root { A []Choice } oneof Choice { A uint64 B uint64 }")
-	stream := plainStream(t, dataFrame(1, bitRun("1"), bitRun("001 00101"), bitRun("01 00 00 00"), []byte{2, 9}, nil))
+	stream := plainStream(t, dataFrame(1, bitString("1"), bitString("001 00101"), bitString("01 00 00 00"), []byte{2, 9}, nil))
 	_, details, err := traceAll(stream, root)
 	require.NoError(t, err)
 	require.Contains(t, details, dynamic.TraceChoice{Missing: 2})

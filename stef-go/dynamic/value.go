@@ -65,9 +65,9 @@ type Array struct {
 	sizes
 }
 
-// NewStruct returns the initial value of s, which can be modified: everything zero or empty,
-// optional fields absent, oneofs none. If s contains itself, it must do so through an optional
-// field, a oneof, an array or a multimap; NewReader and NewWriter check this.
+// NewStruct returns the initial value of s: numbers are 0, texts and lists are empty, optional fields are
+// absent, oneofs are none. The result can be modified. If s contains itself, it must do so through an
+// optional field, a oneof, an array or a multimap; NewReader and NewWriter check this.
 func NewStruct(s *schema.Struct) *Struct {
 	v := &Struct{Fields: make([]any, len(s.Fields)), Present: make([]bool, len(s.Fields))}
 	for i, f := range s.Fields {

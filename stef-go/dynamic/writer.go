@@ -15,16 +15,16 @@ var ErrClosed = errors.New("writer is closed")
 
 // Writer writes records into a stream. It is not safe for concurrent use.
 type Writer struct {
-	dst     io.Writer
-	cfg     writerConfig
-	root    *schema.Type
-	fitter  fitter
-	columns *columns
-	encoder encoder
-	zstd    *deflater
+	dst        io.Writer
+	cfg        writerConfig
+	root       *schema.Type
+	normalizer normalizer
+	columns    *columns
+	encoder    encoder
+	zstd       *compressor
 
-	// held is the record that a reader has: the record that was written last. It is nil
-	// if this record must be treated as unknown.
+	// held is the record that was written last, which is also the last record of a reader. It is nil if
+	// the next record must be written in full, as if the reader had no record.
 	held any
 	// flags are the flags of the frame being filled.
 	flags   FrameFlags
@@ -56,16 +56,16 @@ func NewWriter(dst io.Writer, root *schema.Struct, opts ...WriterOption) (*Write
 		return nil, fault(ErrSchema, "%v", err)
 	}
 	w := &Writer{
-		dst:    dst,
-		cfg:    cfg,
-		root:   &schema.Type{Kind: schema.KindStruct, Name: root.Name, Struct: root},
-		fitter: fitter{kept: kept, maxBytes: maxWriteBytes},
+		dst:        dst,
+		cfg:        cfg,
+		root:       &schema.Type{Kind: schema.KindStruct, Name: root.Name, Struct: root},
+		normalizer: normalizer{kept: kept, maxBytes: maxWriteBytes},
 	}
 	w.encoder.dicts.reset()
 	if w.columns, err = newColumns(root, kept); err != nil {
 		return nil, err
 	}
-	w.fitter.recursive = w.columns.recursive
+	w.normalizer.recursive = w.columns.recursive
 	w.held = w.columns.root.initial
 	return w, w.writeHeaders(wire)
 }
@@ -82,7 +82,7 @@ func (w *Writer) writeHeaders(wire schema.WireSchema) error {
 		return fault(ErrLimit, "the variable header has %d bytes, the limit is %d", len(content), maxVarHeader)
 	}
 	if w.cfg.compression == Zstd {
-		if w.zstd, err = newDeflater(w.cfg.level, w.cfg.window); err != nil {
+		if w.zstd, err = newCompressor(w.cfg.level, w.cfg.window); err != nil {
 			return fault(ErrLimit, "%v", err)
 		}
 	}
@@ -104,7 +104,7 @@ func (w *Writer) Write(rec *Struct) error {
 	if w.err != nil {
 		return w.err
 	}
-	v, err := w.fit(rec)
+	v, err := w.normalize(rec)
 	if err != nil {
 		return err
 	}
@@ -115,7 +115,7 @@ func (w *Writer) Write(rec *Struct) error {
 		}
 	}
 	if err := w.encoder.encode(w.columns.root, w.held, v); err != nil {
-		w.err = place(err, w.offset, w.frames, 0)
+		w.err = withPlace(err, w.offset, w.frames, 0)
 		return w.err
 	}
 	w.held = v
@@ -131,19 +131,19 @@ func (w *Writer) Write(rec *Struct) error {
 	return nil
 }
 
-// fit fits a record. It refuses a record whose dictionary entries alone exceed the default limit of
-// a Reader. It restarts the dictionaries if they exceed this limit together with the entries of the
-// record.
-func (w *Writer) fit(rec *Struct) (any, error) {
-	f := &w.fitter
+// normalize normalizes a record. It refuses a record whose dictionary entries selfContained exceed the default
+// limit of a Reader. It restarts the dictionaries if they exceed this limit together with the entries of
+// the record.
+func (w *Writer) normalize(rec *Struct) (any, error) {
+	f := &w.normalizer
 	f.entries = 0
-	v, err := f.fit(w.root, w.root.Name, rec)
+	v, err := f.normalize(w.root, w.root.Name, rec)
 	room := int64(DefaultMaxDictBytes - w.encoder.dicts.size)
 	if err != nil || f.entries <= room {
 		return v, err
 	}
 	f.entries, f.seen = 0, map[string]bool{} // count again: slower, but entries of equal values count once
-	v, err = f.fit(w.root, w.root.Name, rec)
+	v, err = f.normalize(w.root, w.root.Name, rec)
 	f.seen = nil
 	switch {
 	case err != nil || f.entries <= room:
@@ -209,15 +209,16 @@ func (w *Writer) begin(next FrameFlags) {
 	if next&RestartCompression != 0 && w.zstd != nil {
 		w.zstd.restart()
 	}
-	if w.alone(next) {
+	if w.selfContained(next) {
 		w.held = nil
 	}
 }
 
-// alone reports whether a frame with the flags is written as self-contained.
+// selfContained reports whether a frame with these flags must be self-contained: its first record is then
+// written in full.
 //
 // spec: #self-contained
-func (w *Writer) alone(flags FrameFlags) bool {
+func (w *Writer) selfContained(flags FrameFlags) bool {
 	need := RestartDictionaries | RestartCodecs
 	if w.zstd != nil {
 		need |= RestartCompression

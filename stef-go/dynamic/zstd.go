@@ -17,17 +17,17 @@ import (
 // bounds the memory of the Reader.
 const MaxWindowBytes = 8 << 20
 
-// maxCarry limits the compressed bytes of a frame after its last content, such as an
-// empty block or the end of a zstd frame. Skippable frames do not count.
+// maxCarry limits the number of compressed bytes of a frame that follow its content and are carried over
+// to the next frame, such as an empty block or the end of a zstd frame. Skippable frames do not count.
 const maxCarry = 1 << 10
 
-// inflater decompresses the frames of a stream. One zstd stream continues from frame to
-// frame until a frame restarts it. The zstd stream does not end with a frame. So nothing may
-// be read from the decoder at the end of a frame: the decoder would report the end of
-// the compressed bytes as an error, and keep that error.
+// decompressor decompresses the frames of a stream. One zstd stream continues from frame to frame until a
+// frame restarts it. The zstd stream does not end with a frame. So after the content of a frame, no more
+// bytes may be read from the decoder: it would report that the compressed bytes end, and would return
+// this error for all later frames.
 //
 // spec: #compression
-type inflater struct {
+type decompressor struct {
 	dec *zstd.Decoder
 	in  compressed
 	// ended is true after a frame with a verified checksum. The decoder is then at its
@@ -44,9 +44,9 @@ type compressed struct {
 	// head is the start of the zstd stream, at most as many bytes as a frame header of
 	// zstd can have.
 	head []byte
-	// fresh is true once bytes of the current frame were read.
+	// fresh says whether bytes of the current frame were read.
 	fresh bool
-	// cut is true if src ended inside the frame.
+	// cut says whether src ended before all bytes of the frame were read.
 	cut bool
 	// err is the error of src, or nil if src did not fail.
 	err error
@@ -75,7 +75,7 @@ func (c *compressed) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func (z *inflater) frame(src io.Reader, f Frame, restart bool) ([]byte, error) {
+func (z *decompressor) frame(src io.Reader, f Frame, restart bool) ([]byte, error) {
 	if restart {
 		if err := z.finish(); err != nil {
 			return nil, err
@@ -151,7 +151,7 @@ func (c *compressed) checksumLeft() bool {
 	return ok && len(rest) == checksum
 }
 
-func (z *inflater) restart() error {
+func (z *decompressor) restart() error {
 	z.in, z.ended = compressed{}, false
 	if z.dec != nil {
 		return z.dec.Reset(&z.in)
@@ -165,7 +165,7 @@ func (z *inflater) restart() error {
 var errMore = fault(ErrCorrupt, "a frame decompresses to more bytes than its size says")
 
 // finish checks that nothing is unread in the zstd stream when it ends.
-func (z *inflater) finish() error {
+func (z *decompressor) finish() error {
 	if z.dec == nil {
 		return nil
 	}
@@ -179,15 +179,15 @@ func (z *inflater) finish() error {
 	return z.kind(err)
 }
 
-func (z *inflater) close() {
+func (z *decompressor) close() {
 	if z.dec != nil {
 		z.dec.Close()
 	}
 }
 
-// kind adds the kind, such as ErrCorrupt, to an error of the decoder. An error of the
-// source has no kind.
-func (z *inflater) kind(err error) error {
+// kind wraps an error of the decoder with its kind, such as ErrCorrupt. It returns an error of the source
+// as it is.
+func (z *decompressor) kind(err error) error {
 	switch {
 	case errors.Is(err, zstd.ErrUnknownDictionary):
 		return ErrZstdDict
@@ -203,16 +203,16 @@ func (z *inflater) kind(err error) error {
 	return fault(ErrCorrupt, "%v", err)
 }
 
-// deflater compresses the frames of a stream into one zstd stream that is
-// flushed, not ended, at the end of a frame.
+// compressor compresses the frames of a stream into one zstd stream. At the end of a frame, the zstd
+// stream is flushed, but does not end.
 //
 // spec: #compression
-type deflater struct {
+type compressor struct {
 	enc *zstd.Encoder
 	out bytes.Buffer
 }
 
-func newDeflater(level, window int) (*deflater, error) {
+func newCompressor(level, window int) (*compressor, error) {
 	opts := []zstd.EOption{zstd.WithEncoderConcurrency(1)}
 	if level != 0 {
 		opts = append(opts, zstd.WithEncoderLevel(zstd.EncoderLevelFromZstd(level)))
@@ -220,7 +220,7 @@ func newDeflater(level, window int) (*deflater, error) {
 	if window != 0 {
 		opts = append(opts, zstd.WithWindowSize(window))
 	}
-	z := &deflater{}
+	z := &compressor{}
 	enc, err := zstd.NewWriter(&z.out, opts...)
 	z.enc = enc
 	return z, err
@@ -228,7 +228,7 @@ func newDeflater(level, window int) (*deflater, error) {
 
 // frame returns the compressed bytes for content. They are valid until the next
 // call.
-func (z *deflater) frame(content []byte) ([]byte, error) {
+func (z *compressor) frame(content []byte) ([]byte, error) {
 	z.out.Reset()
 	if _, err := z.enc.Write(content); err != nil {
 		return nil, err
@@ -239,4 +239,4 @@ func (z *deflater) frame(content []byte) ([]byte, error) {
 	return z.out.Bytes(), nil
 }
 
-func (z *deflater) restart() { z.enc.Reset(&z.out) }
+func (z *compressor) restart() { z.enc.Reset(&z.out) }

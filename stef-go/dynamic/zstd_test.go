@@ -121,7 +121,8 @@ func TestZstdSizes(t *testing.T) {
 					if i == 2 && !last || i == len(c.contents)-1 && last {
 						size += change
 					}
-					// Bytes that the records do not need must be detected.
+					// The size is too small for the content. The reader must detect the bytes that
+					// follow, although no record needs them.
 					if size < len(content) {
 						content = append(content[:size:size], "more"...)
 					}
