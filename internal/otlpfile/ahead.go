@@ -18,9 +18,9 @@ const maxAhead = 8 << 20
 // kept if there are no other buffers.
 const maxSpare = 1 << 20
 
-// ahead reads pieces in one goroutine and decodes them in several goroutines. Results are
-// returned in the order of the file.
-type ahead struct {
+// readAhead reads pieces in one goroutine and decodes them in several goroutines. Results are returned in
+// the order of the file.
+type readAhead struct {
 	r       *Reader
 	work    chan *job
 	ordered chan *job // the jobs in the order of the file; its capacity is the window: two jobs per worker
@@ -42,9 +42,9 @@ type job struct {
 	ready  chan struct{} // closed when the result is set
 }
 
-func newAhead(r *Reader) *ahead {
+func newReadAhead(r *Reader) *readAhead {
 	window := 2 * r.workers
-	a := &ahead{r: r, work: make(chan *job, window), ordered: make(chan *job, window), done: make(chan struct{})}
+	a := &readAhead{r: r, work: make(chan *job, window), ordered: make(chan *job, window), done: make(chan struct{})}
 	a.free.L = &a.mu
 	a.running.Go(a.read)
 	for range r.workers {
@@ -59,7 +59,7 @@ func newAhead(r *Reader) *ahead {
 }
 
 // read reads pieces until an error occurs, the file ends or the reader is closed.
-func (a *ahead) read() {
+func (a *readAhead) read() {
 	defer close(a.ordered)
 	defer close(a.work)
 	for {
@@ -85,9 +85,9 @@ func (a *ahead) read() {
 	}
 }
 
-// buffer waits until the pieces in memory leave room for another piece, and returns memory for
-// this piece. It returns false after close.
-func (a *ahead) buffer() (buf []byte, ok bool) {
+// buffer waits until another piece may be read (see maxAhead), and returns memory for it. It returns
+// false after close.
+func (a *readAhead) buffer() (buf []byte, ok bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for !a.closed && a.bytes > maxAhead {
@@ -100,14 +100,15 @@ func (a *ahead) buffer() (buf []byte, ok bool) {
 	return buf, !a.closed
 }
 
-func (a *ahead) enter(p piece) {
+func (a *readAhead) enter(p piece) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.bytes += len(p.body)
 }
 
-// leave subtracts a piece from the size of the pieces in memory, and keeps its buffer for reuse.
-func (a *ahead) leave(p piece) {
+// release subtracts a decoded piece from the size of the pieces in memory, and keeps its buffer for
+// reuse.
+func (a *readAhead) release(p piece) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.bytes -= len(p.body)
@@ -118,9 +119,9 @@ func (a *ahead) leave(p piece) {
 }
 
 // next returns the next result. Its bytes are valid until the next call.
-func (a *ahead) next() result {
+func (a *readAhead) next() result {
 	if a.last != nil {
-		a.leave(a.last.piece)
+		a.release(a.last.piece)
 		a.last = nil
 	}
 	j, ok := <-a.ordered
@@ -132,7 +133,7 @@ func (a *ahead) next() result {
 	return j.result
 }
 
-func (a *ahead) close() {
+func (a *readAhead) close() {
 	a.mu.Lock()
 	first := !a.closed
 	a.closed = true

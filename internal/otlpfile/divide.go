@@ -63,14 +63,14 @@ func items[T any](c *cut, list slice[T]) (had, left int) {
 	return had, list.Len()
 }
 
-// each calls the function of for each container of a list, to remove elements of the container.
-// Then it removes the containers that have become empty, and those that were empty and belong to
+// each calls remove for each container of a list, to remove elements of the container. Then it removes
+// empty containers: those that have lost their elements, and those that were empty before and belong to
 // another part. Both functions return how many elements there were, and how many are left.
-func each[T any](c *cut, list slice[T], of func(T) (had, left int)) (had, left int) {
+func each[T any](c *cut, list slice[T], remove func(T) (had, left int)) (had, left int) {
 	had = list.Len()
 	list.RemoveIf(func(container T) bool {
 		first := c.next
-		had, left := of(container)
+		had, left := remove(container)
 		return left == 0 && (had > 0 || !c.inside(first))
 	})
 	return had, list.Len()

@@ -11,9 +11,9 @@
 //	otlp-json   JSON messages, one or several, as the Collector's file exporter
 //	            writes them one per line; line breaks inside a message are valid
 //
-// Any of them may be compressed with zstd or gzip. A reader recognises the
-// compression by its magic number. It recognises format and signal by content
-// unless they are given:
+// A file of any format may be compressed with zstd or gzip. A reader recognises the
+// compression by the first bytes. It recognises format and signal by the content,
+// unless the caller specifies them:
 //
 //	r, err := otlpfile.Open(f, otlpfile.FormatUnknown, otlpfile.SignalUnknown, otlpfile.WithName(path))
 //	for {
@@ -26,8 +26,8 @@
 //
 // A Batch is a part or a JSON message. A file that is one message is split into
 // batches of as many entries as fit the batch size, so such a file may be
-// larger than memory. Written in format otlp, these batches form one message
-// again, since protobuf messages with repeated fields may be concatenated.
+// larger than memory. If these batches are written in format otlp, they form one
+// message again, because protobuf messages with repeated fields may be concatenated.
 //
 // A truncated file, and any other damage that would silently lose data, cause an
 // *Error with the part, the line and the byte. Unknown fields are not an error, as

@@ -23,7 +23,8 @@ var (
 	// ErrSignal: the signal is unknown and cannot be guessed, or it is not the
 	// requested signal.
 	ErrSignal = errors.New("signal")
-	// ErrProfiles: the file holds profiles. The text continues one that ends in "profiles,".
+	// ErrProfiles: the file holds profiles. Its text is the end of a sentence that begins with, for
+	// example, "it holds profiles,".
 	ErrProfiles = errors.New("which STEF does not support: use OTLP for them")
 	// ErrRead: the source failed, not its content.
 	ErrRead = errors.New("cannot read")

@@ -55,7 +55,7 @@ func (d *jsonDecoder) next(buf []byte) (piece, error) {
 	err := d.skipSpace()
 	p.line, p.offset = d.line, d.src.offset-int64(len(d.held))
 	if errors.Is(err, ErrCorrupt) && d.onlyZeros() {
-		err = fmt.Errorf("the file ends in zeros, as after a crash of the machine%s: %w", d.rest(&p), io.ErrUnexpectedEOF)
+		err = fmt.Errorf("the file ends in zeros, as after a crash of the machine%s: %w", d.advice(&p), io.ErrUnexpectedEOF)
 	}
 	if errors.Is(err, ErrCorrupt) && p.part > 1 && !d.begun {
 		p.oneLine = p.line
@@ -116,7 +116,7 @@ func (d *jsonDecoder) object(p *piece) error {
 			return errEndless
 		}
 		if errors.Is(err, io.ErrUnexpectedEOF) { // the file is truncated, compressed or not
-			return fmt.Errorf("the file ends inside the message that begins here%s: %w", d.rest(p), err)
+			return fmt.Errorf("the file ends inside the message that begins here%s: %w", d.advice(p), err)
 		}
 		if err != nil {
 			return err
@@ -154,12 +154,12 @@ func endless(p *piece) bool {
 	return ok
 }
 
-// rest returns advice on how to keep the messages before a message that is cut off.
-func (d *jsonDecoder) rest(p *piece) string {
+// advice returns how to keep the messages before a message that is cut off.
+func (d *jsonDecoder) advice(p *piece) string {
 	if p.part == 1 {
 		return ""
 	}
-	return d.src.keeps(p.offset, "messages")
+	return d.src.keepAdvice(p.offset, "messages")
 }
 
 // chunk returns the next bytes, at least one, and io.EOF at the end.
@@ -366,9 +366,9 @@ func (r *Reader) jsonError(p piece, s Signal, err error) error {
 	return r.inContent(p, s, err)
 }
 
-// checkDepth returns an error if a value of a JSON message is nested deeper than MaxValueDepth.
-// The brackets of the text do not tell it, because they differ between arrays, maps and unknown
-// fields. Such messages are rare, so checkDepth may encode the batch.
+// checkDepth returns an error if a value of a JSON message is nested deeper than MaxValueDepth. The
+// number of brackets in the text does not show this depth, because arrays, maps and unknown fields need
+// different numbers of brackets. Such messages are rare, so checkDepth may encode the batch.
 func (r *Reader) checkDepth(p piece, b Batch) error {
 	message, err := b.Marshal()
 	if err != nil {
@@ -387,7 +387,8 @@ var jsonPlace = regexp.MustCompile(`(?s)^(?:\w+: )?(.*?), error found in #(\d+) 
 // goName matches the name of a function of Go in the error about a number.
 var goName = regexp.MustCompile(`strconv\.\w+: parsing `)
 
-// outOfRange matches the error of a number that float64 does not have. The library adds no place to it.
+// outOfRange matches the error of a number that is too large for float64. This error of the library has
+// no offset.
 var outOfRange = regexp.MustCompile(`^"(.*)": value out of range$`)
 
 // notNumber matches a special value that Python's json module writes as if it were a number.

@@ -56,16 +56,16 @@ type jsonKeys struct {
 	fields  map[string]*jsonKeys
 }
 
-// keysOf has the fields of the top-level message of each signal. It is built from the shapes.
+// keysOf has the fields of the top-level message of each signal. It is built from the descriptors.
 var keysOf = func() (keys [len(signalNames)]*jsonKeys) {
-	known := map[*shape]*jsonKeys{}
+	known := map[*descriptor]*jsonKeys{}
 	for s := Metrics; s <= Logs; s++ {
-		keys[s] = keysOfShape(roots[s], known)
+		keys[s] = keysOfDescriptor(roots[s], known)
 	}
 	return keys
 }()
 
-func keysOfShape(s *shape, known map[*shape]*jsonKeys) *jsonKeys {
+func keysOfDescriptor(s *descriptor, known map[*descriptor]*jsonKeys) *jsonKeys {
 	if k := known[s]; k != nil {
 		return k
 	}
@@ -76,8 +76,8 @@ func keysOfShape(s *shape, known map[*shape]*jsonKeys) *jsonKeys {
 			continue
 		}
 		var below *jsonKeys
-		if f.shape != nil {
-			below = keysOfShape(f.shape, known)
+		if f.descriptor != nil {
+			below = keysOfDescriptor(f.descriptor, known)
 		}
 		k.fields[f.name] = below // pdata accepts the names of protobuf, too
 		k.fields[camel(f.name)] = below
@@ -94,9 +94,9 @@ func camel(name string) string {
 	return strings.Join(words, "")
 }
 
-// second returns the error of a message that has two fields of the same oneof: first chosen, then
-// name.
-func second(message, name, chosen string) error {
+// secondOf returns the error of a message with two fields of the same oneof: first the field chosen, then
+// the field name.
+func secondOf(message, name, chosen string) error {
 	if name == chosen {
 		return corrupt("the message %s has the field %s twice", message, name)
 	}
@@ -176,7 +176,7 @@ func (k *keyScan) object(m *jsonKeys) {
 		name := k.b[start+1 : k.i-1]
 		below, ok := m.fields[string(name)]
 		if !ok {
-			below, name, ok = k.other(m, k.b[start:k.i])
+			below, name, ok = k.lookUp(m, k.b[start:k.i])
 		}
 		k.space()
 		k.i++ // the colon
@@ -187,7 +187,7 @@ func (k *keyScan) object(m *jsonKeys) {
 		}
 		if ok && isChoice(name) {
 			if chosen != "" && k.second == nil {
-				k.second = &errAt{start, second(m.message, string(name), chosen)}
+				k.second = &errAt{start, secondOf(m.message, string(name), chosen)}
 			}
 			chosen = string(name)
 		}
@@ -195,9 +195,9 @@ func (k *keyScan) object(m *jsonKeys) {
 	}
 }
 
-// remove overwrites a field and a comma beside it with spaces, so that errors keep their offsets.
-// The value of the field is null and comes next. comma is the offset of the comma before the field,
-// or -1 for the first field.
+// remove overwrites a field that is null, and a comma next to the field, with spaces, so that the offsets
+// in errors stay correct. The scan is before the value null. comma is the offset of the comma before the
+// field, or -1 for the first field.
 func (k *keyScan) remove(start, comma int) {
 	k.i += len("null")
 	copy(k.b[start:k.i], bytes.Repeat([]byte(" "), k.i-start))
@@ -209,9 +209,9 @@ func (k *keyScan) remove(start, comma int) {
 	}
 }
 
-// other looks up a name that may have escapes, and returns the name without escapes. If m has no
-// such field, other counts the name as unknown. quoted is the name with its quotes.
-func (k *keyScan) other(m *jsonKeys, quoted []byte) (below *jsonKeys, name []byte, ok bool) {
+// lookUp looks up a name that may have escapes, and returns the name without escapes. If m has no such
+// field, lookUp counts the name as unknown. quoted is the name with its quotes.
+func (k *keyScan) lookUp(m *jsonKeys, quoted []byte) (below *jsonKeys, name []byte, ok bool) {
 	var plain string
 	if json.Unmarshal(quoted, &plain) != nil {
 		plain = string(quoted)

@@ -132,20 +132,20 @@ func TestSecondFieldInProto(t *testing.T) {
 // ambiguous: the field sum of a metric belongs to a oneof, the field sum of a point does not. This does
 // no harm, because a point with the field sum has no other field with a name of isChoice.
 func TestChoices(t *testing.T) {
-	seen := map[*shape]bool{}
-	var walk func(s *shape)
-	walk = func(s *shape) {
+	seen := map[*descriptor]bool{}
+	var walk func(s *descriptor)
+	walk = func(s *descriptor) {
 		if seen[s] {
 			return
 		}
 		seen[s] = true
 		for _, f := range s.fields {
-			if f.name != "sum" || f.shape != nil {
+			if f.name != "sum" || f.descriptor != nil {
 				require.Equal(t, f.choice, isChoice([]byte(f.name)), f.name)
 				require.Equal(t, f.choice, isChoice([]byte(camel(f.name))), f.name)
 			}
-			if f.shape != nil {
-				walk(f.shape)
+			if f.descriptor != nil {
+				walk(f.descriptor)
 			}
 		}
 	}

@@ -8,11 +8,11 @@ import (
 	"math/bits"
 )
 
-// objectLine checks a line, which ends with a line break. ok is true if the line holds one valid
-// JSON object of OTLP and nothing else. body is then the object, and signals has bit n if the
-// object has a field of signal n. rescan has the same meaning as in piece. For all other lines,
-// such as a line with a part of an object or with more nesting than maxFlatDepth, ok is false. Slower checks of the caller then find the
-// place and the cause of an error.
+// objectLine checks a line, which ends with a line break. ok is true if the line holds one valid JSON
+// object of OTLP and nothing else. body is then the object, and signals has bit n if the object has a
+// field of signal n. rescan has the same meaning as in piece. For all other lines, such as a line with a
+// part of an object or with more nesting than maxFlatDepth, ok is false. Slower checks of the caller then
+// find the place and the cause of an error.
 func objectLine(line []byte) (body []byte, signals uint8, rescan, ok bool) {
 	if len(line) == 0 || line[0] != '{' || line[len(line)-1] != '\n' {
 		return nil, 0, false, false
@@ -142,7 +142,7 @@ func (s *lineScan) array(depth int) bool {
 	}
 }
 
-// name notes a field of the outermost object.
+// name records the name of a field of the outermost object.
 func (s *lineScan) name(name string) {
 	s.names = true
 	for signal := Metrics; signal <= profiles; signal++ {

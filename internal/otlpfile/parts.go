@@ -28,7 +28,7 @@ func (d *partsDecoder) next(buf []byte) (piece, error) {
 		return p, io.EOF
 	}
 	if len(head) < 4 {
-		return p, fmt.Errorf("the file ends after %d of the 4 bytes of a length%s: %w", len(head), d.rest(p.offset), io.ErrUnexpectedEOF)
+		return p, fmt.Errorf("the file ends after %d of the 4 bytes of a length%s: %w", len(head), d.advice(p.offset), io.ErrUnexpectedEOF)
 	}
 	size := binary.BigEndian.Uint32(head)
 	if uint64(size) > uint64(d.limit) {
@@ -41,15 +41,15 @@ func (d *partsDecoder) next(buf []byte) (piece, error) {
 	p.body = p.buf
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		p.offset = begin // where to cut the file
-		err = fmt.Errorf("the file ends after %d of the %d bytes of a part%s: %w", len(p.buf), size, d.rest(begin), err)
+		err = fmt.Errorf("the file ends after %d of the %d bytes of a part%s: %w", len(p.buf), size, d.advice(begin), err)
 	}
 	return p, err
 }
 
-// rest returns advice on how to recover the parts before a part that begins at an offset.
-func (d *partsDecoder) rest(offset int64) string {
+// advice returns how to recover the parts before a part that begins at an offset.
+func (d *partsDecoder) advice(offset int64) string {
 	if d.part == 1 {
 		return ", and nothing is before it"
 	}
-	return d.src.keeps(offset, "parts")
+	return d.src.keepAdvice(offset, "parts")
 }

@@ -68,7 +68,7 @@ func (d *protoDecoder) inside(err error) error {
 	}
 	rest := ""
 	if d.entry > 0 {
-		rest = d.src.keeps(d.at, "entries")
+		rest = d.src.keepAdvice(d.at, "entries")
 	}
 	return fmt.Errorf("the file ends inside the entry that begins here%s: %w", rest, err)
 }

@@ -89,8 +89,8 @@ type Reader struct {
 	wanted bool   // whether a part or a message had items of the signal
 	last   Signal // signal of the last part with items; used only with WithOtherSignals
 	latest error
-	buf    []byte // memory of the last piece
-	ahead  *ahead // nil without concurrency, and before the first batch
+	buf    []byte     // memory of the last piece
+	ahead  *readAhead // nil without concurrency, and before the first batch
 }
 
 // A decoder splits a file into pieces. At the end it returns io.EOF.
@@ -100,7 +100,7 @@ type decoder interface {
 	next(buf []byte) (piece, error)
 }
 
-// A piece is the bytes of one batch and their position.
+// A piece is the bytes of one batch, and the position of these bytes in the file.
 type piece struct {
 	body []byte
 	buf  []byte // the memory that holds body
@@ -319,7 +319,7 @@ func (r *Reader) end() error {
 func (r *Reader) result() result {
 	if r.workers > 1 {
 		if r.ahead == nil {
-			r.ahead = newAhead(r)
+			r.ahead = newReadAhead(r)
 		}
 		return r.ahead.next()
 	}

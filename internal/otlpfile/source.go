@@ -149,7 +149,7 @@ func (s *source) cause(err error) error {
 	return err
 }
 
-// unexpected turns an end inside a piece into an error.
+// unexpected returns io.ErrUnexpectedEOF for io.EOF. Callers use it where the content must not end.
 func unexpected(err error) error {
 	if err == io.EOF {
 		return io.ErrUnexpectedEOF
@@ -157,8 +157,8 @@ func unexpected(err error) error {
 	return err
 }
 
-// keeps returns advice on how to keep the pieces of a truncated file before an offset.
-func (s *source) keeps(offset int64, pieces string) string {
+// keepAdvice returns how to keep the pieces of a truncated file before an offset.
+func (s *source) keepAdvice(offset int64, pieces string) string {
 	of := "file"
 	if s.unpacked {
 		of = "uncompressed file"

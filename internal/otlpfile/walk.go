@@ -22,7 +22,7 @@ type fault struct {
 	err    error
 }
 
-// A walk traverses a message by its shape.
+// A walk traverses a message by its descriptor.
 type walk struct {
 	strict  bool   // unknown fields and control characters in texts are faults
 	cut     bool   // the message may end anywhere: it is the head of a longer message
@@ -45,7 +45,7 @@ func check(s Signal, b []byte) (unknown uint64, ft *fault) {
 // and a dictionary, which no other message has.
 func holdsProfiles(b []byte) bool {
 	w := walk{strict: true}
-	if w.message(b, 0, profilesShape, 0, 0) != nil {
+	if w.message(b, 0, profilesDescriptor, 0, 0) != nil {
 		return false
 	}
 	for len(b) > 0 {
@@ -61,7 +61,7 @@ func holdsProfiles(b []byte) bool {
 
 // message walks the bytes of one message, which begins at offset base. level is the number of
 // enclosing messages. depth is the number of enclosing arrays and maps of a value.
-func (w *walk) message(b []byte, base int, s *shape, level, depth int) *fault {
+func (w *walk) message(b []byte, base int, s *descriptor, level, depth int) *fault {
 	chosen := ""
 	scopes, old := 0, uint64(0)
 	for pos := 0; pos < len(b); {
@@ -84,7 +84,7 @@ func (w *walk) message(b []byte, base int, s *shape, level, depth int) *fault {
 		}
 		if f.choice && !w.cut { // a head is only used to guess the signal
 			if chosen != "" {
-				return &fault{start, second(s.name, f.name, chosen)}
+				return &fault{start, secondOf(s.name, f.name, chosen)}
 			}
 			chosen = f.name
 		}
@@ -127,7 +127,7 @@ func (w *walk) message(b []byte, base int, s *shape, level, depth int) *fault {
 
 // value checks the bytes of one field. In a cut message, b may be shorter than
 // size.
-func (w *walk) value(b []byte, base, size int, wire uint64, s *shape, f field, level, depth int) *fault {
+func (w *walk) value(b []byte, base, size int, wire uint64, s *descriptor, f field, level, depth int) *fault {
 	bad := func(format string, args ...any) *fault {
 		return &fault{base, corrupt("%s.%s %s", s.name, f.name, fmt.Sprintf(format, args...))}
 	}
@@ -171,9 +171,9 @@ func (w *walk) value(b []byte, base, size int, wire uint64, s *shape, f field, l
 		if depth++; depth > MaxValueDepth {
 			return &fault{base, fmt.Errorf("%w: values are nested more than %d levels deep", ErrTooLarge, MaxValueDepth)}
 		}
-		return w.message(b, base, f.shape, level+1, depth)
+		return w.message(b, base, f.descriptor, level+1, depth)
 	case message:
-		return w.message(b, base, f.shape, level+1, depth)
+		return w.message(b, base, f.descriptor, level+1, depth)
 	}
 	return nil
 }
