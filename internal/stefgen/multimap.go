@@ -106,13 +106,13 @@ func (p *plan) printMultimapAccess(pr *printer, n string, k, v part) {
 			pr.If(part.ref(), "%sRef = 0", x)
 			continue
 		}
-		// If the reader already has this pair, it must become initial in the reader, too. So the code
-		// calls Reset, which marks the changes.
+		// If the reader already has this pair, the pair must get its initial value in the reader, too. So
+		// the code calls Reset, which marks the changes.
 		pr.P("if i < m.sent {\n%s.Reset()\n} else {\n%s.%s()\n}", x, x, method(part.t, "Clear"))
 	}
 	pr.P("}")
 	pr.P("if n > stef.MaxPairs {\nm.node.SetOversize(true)\n}\n}")
-	pr.Decl("// grow sets the number of pairs to n. New pairs may have old contents.")
+	pr.Decl("// grow sets the number of pairs to n. New pairs may still have the contents of removed pairs.")
 	pr.P("func (m *%s) grow(n int) {", n)
 	pr.P("if old := cap(m.pairs); n > old {")
 	pr.P("pairs := make([]*%sPair, max(n, 2*old))", private(n))
@@ -263,7 +263,7 @@ func (p *plan) printMultimapShared(pr *printer, n string, k, v part) {
 	pr.P("m.node.SetModified(0)")
 	p.eachNodePart(pr, parts, func(part part, x string) string { return fmt.Sprintf("%s.%s()", x, method(part.t, "Clean")) })
 	pr.P("}")
-	pr.Decl("// markDiff marks what differs from held, and reports whether anything does.")
+	pr.Decl("// markDiff marks what differs from held, and reports whether anything differs.")
 	pr.P("func (m *%s) markDiff(held *%s) bool {", n, n)
 	pr.P("mask := uint64(0)")
 	pr.P("if len(m.pairs) != len(held.pairs) {\nmask = stefrt.FullBit\n}")
@@ -349,7 +349,7 @@ func (p *plan) printMultimapDecoder(pr *printer, n string, k, v part) {
 	pr.P("m.node.SetModified(stefrt.FullBit)")
 	pr.P("if !d.resize(m, h) {\nreturn\n}")
 	pr.P("for _, p := range m.pairs {\n%s\n%s\n}\n}", k.decode(), v.decode())
-	pr.Decl("// resize sets the number of pairs to that of the header, if it is within the limits.")
+	pr.Decl("// resize sets the number of pairs to the number in the header, if it is within the limits.")
 	pr.P("func (d *%sDecoder) resize(m *%s, h uint64) bool {", private(n), n)
 	nodes := k.class == classNode || v.class == classNode
 	pr.If(nodes, "old := len(m.pairs)")

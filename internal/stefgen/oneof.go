@@ -145,7 +145,7 @@ func (p *plan) printOneofAccess(pr *printer, n string, fields []*field, box bool
 	pr.Decl("// Type returns the choice. The getters of the other choices return zero or nil. A nil")
 	pr.P("// value, such as the result of a search without a match, has no choice.")
 	pr.P("func (v *%s) Type() %sType {\nif v == nil {\nreturn %sTypeNone\n}\nreturn v.typ\n}", n, n, n)
-	pr.Decl("// SetType sets the choice. A new choice has its initial value, an unknown one is set as None.")
+	pr.Decl("// SetType sets the choice. A new choice has its initial value. An unknown choice is set as None.")
 	pr.P("func (v *%s) SetType(typ %sType) {", n, n)
 	last := n + "TypeNone"
 	for _, f := range fields {
@@ -158,7 +158,7 @@ func (p *plan) printOneofAccess(pr *printer, n string, fields []*field, box bool
 	p.printChoiceInit(pr, fields)
 	pr.P("}")
 	if box {
-		pr.Decl("// open allocates the box.")
+		pr.Decl("// open allocates the box, which stores large choices.")
 		pr.P("func (v *%s) open() {", n)
 		pr.P("if v.box != nil {\nreturn\n}")
 		pr.P("v.box = new(%sBox)", private(n))
@@ -188,8 +188,8 @@ func (p *plan) printChoiceInit(pr *printer, fields []*field) {
 			case classNode:
 				pr.P("case %s:", f.bit)
 				pr.P("v.open()")
-				// If the reader has this choice, its value must become initial in the reader, too. So
-				// the code calls Reset, which marks the changes.
+				// If the reader has this choice, the choice must get its initial value in the reader,
+				// too. So the code calls Reset, which marks the changes.
 				pr.P("if v.sent == typ {\n%s.Reset()\n} else {\n%s.%s()\n}", slot(f, "v"), slot(f, "v"), method(f.t, "Clear"))
 			case classBytes:
 				pr.P("case %s:", f.bit)
@@ -333,7 +333,7 @@ func (p *plan) printOneofShared(pr *printer, n string, fields []*field) {
 		return ""
 	})
 	pr.P("}")
-	pr.Decl("// markDiff marks what differs from held, and reports whether anything does.")
+	pr.Decl("// markDiff marks what differs from held, and reports whether anything differs.")
 	pr.P("func (v *%s) markDiff(held *%s) bool {", n, n)
 	pr.P("if v.Equal(held) {\nv.node.SetModified(0)\nreturn false\n}")
 	pr.P("v.node.SetModified(1)")
@@ -429,7 +429,7 @@ func (p *plan) printOneofDecoder(pr *printer, s *schema.Struct, fields []*field,
 	})
 	pr.P("v.typ = typ\n}")
 	if box {
-		pr.Decl("// open allocates the box of v, if the record is within its memory limit.")
+		pr.Decl("// open allocates the box of v. It returns false if the memory would exceed the limit of the record.")
 		pr.P("func (d *%sDecoder) open(v *%s) bool {", private(n), n)
 		pr.P("if v.box == nil {")
 		var choices []*schema.Type

@@ -18,15 +18,15 @@ func wireLiteral(w schema.WireSchema) string {
 	return "schema.WireSchema{" + strings.Join(parts, ", ") + "}"
 }
 
-// formed reports whether the records of a root have a compact form.
-func (p *plan) formed(r *schema.Struct) bool {
+// hasForm reports whether the records of a root have a compact form.
+func (p *plan) hasForm(r *schema.Struct) bool {
 	return p.options.Form != nil && p.options.Form.Root(r.Name) != nil
 }
 
 func (p *plan) printWriter(pr *printer, r *schema.Struct) {
 	n, lower := r.Name, private(r.Name)
 	own := schema.WireOf(r)
-	form := p.formed(r)
+	form := p.hasForm(r)
 	if form {
 		pr.P("// %sCompactSchema returns the wire schema of %s in the compact form, which is the whole", n, n)
 		pr.P("// schema of the file.")
@@ -93,10 +93,10 @@ func (p *plan) printWriter(pr *printer, r *schema.Struct) {
 // writer of a new stream.
 func (p *plan) printContinue(pr *printer, r *schema.Struct) {
 	pr.P("// ContinueFrom copies the record of previous, another %sWriter or a type that embeds one, to the", r.Name)
-	pr.P("// record of w, except for fields of the record that were changed since the last Write of w, if any. Such")
-	pr.P("// a field keeps its value with all its parts. So programs that set only what changed can go on in another")
-	pr.P("// stream. Both writers must belong to one goroutine. Package rotate calls it for each new file. A previous")
-	pr.P("// of another type is ignored.")
+	pr.P("// record of w. If fields of w were changed since the last Write of w, these fields keep their values, with")
+	pr.P("// all their parts. So a program that sets only what changes can continue in another")
+	pr.P("// stream. Both writers must belong to one goroutine. Package rotate calls ContinueFrom for each new file.")
+	pr.P("// It does nothing if previous has another type.")
 	pr.P("func (w *%sWriter) ContinueFrom(previous any) {", r.Name)
 	pr.P("p, ok := previous.(interface{ Record() *%s })\nif !ok {\nreturn\n}", r.Name)
 	fields := p.fieldsOf(r)
@@ -148,7 +148,7 @@ func (p *plan) printReader(pr *printer, r *schema.Struct) {
 	pr.P("// Err, Stats, UserData, Schema, BufferedRecords and Close, of the embedded stefrt.ReadStream:")
 	pr.P("// go doc github.com/otelstef/stef/stef-go/stefrt.ReadStream.UserData.")
 	pr.P("type %sReader struct {\nstefrt.ReadStream\nrecord %s\ndecoder %sDecoder\nfields %sFields", n, n, lower, n)
-	form := p.formed(r)
+	form := p.hasForm(r)
 	pr.If(form, "form %sReaderForm", lower)
 	pr.P("}")
 	pr.Decl("// New%sReader reads the headers of a stream from r.", n)

@@ -19,7 +19,7 @@ func (p *plan) printSchema(pr *printer) {
 		_, types, _ := reached(p.plain.Root(r.Name))
 		pr.Decl("// %sConstructors returns the constructors of the types of a %s record, for package steftest.", r.Name, r.Name)
 		pr.P("func %sConstructors() []any {\nreturn []any{New%s}\n}", r.Name, strings.Join(types, ", New"))
-		if p.formed(r) {
+		if p.hasForm(r) {
 			pr.Decl("// %sCompactRoot returns the root struct of %s with the fields of the compact form. It is", r.Name, r.Name)
 			pr.P("// shared: do not change it.")
 			pr.P("func %sCompactRoot() *schema.Struct { return parsedForm().Root(%q) }", r.Name, r.Name)

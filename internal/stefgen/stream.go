@@ -44,7 +44,7 @@ func (p *plan) printFields(pr *printer, r *schema.Struct) {
 	n := r.Name
 	structs, _, _ := reached(r)
 	pr.Decl("// %sFields describes the schema of a stream of %s records: for each struct its", n, n)
-	pr.P("// fields, as bits of Modified, for each oneof the last of its choices. It has 0")
+	pr.P("// fields, as bits of Modified, and for each oneof the last of its choices. The value is 0")
 	pr.P("// for a type that the stream does not use.")
 	pr.P("type %sFields struct {", n)
 	var decls []declaration
@@ -72,9 +72,9 @@ func (p *plan) printFields(pr *printer, r *schema.Struct) {
 func (p *plan) printDicts(pr *printer, r *schema.Struct) {
 	n := r.Name
 	_, _, dicts := reached(r)
-	pr.Decl("// %sDicts are the dictionaries of text of a stream of %s records. Setters that", n, n)
-	pr.P("// have a reference of one skip the lookup of the text. A dictionary that the schema of")
-	pr.P("// the stream does not use is nil: it has no references.")
+	pr.Decl("// %sDicts are the dictionaries of text of a stream of %s records. A setter that", n, n)
+	pr.P("// receives a reference to an entry does not look up the text. A dictionary that the schema of")
+	pr.P("// the stream does not use is nil, and has no entries.")
 	pr.P("type %sDicts struct {", n)
 	var decls []declaration
 	for _, d := range dicts {

@@ -158,7 +158,7 @@ func (p *plan) printAccessors(pr *printer, s *schema.Struct, f *field) {
 	case f.class == classNode:
 		p.printGetter(pr, s, f, getterType(f.t), view(f.t, "&s."+f.priv))
 	case f.class == classBytes:
-		pr.P("// It belongs to the record; copy it to keep it.")
+		pr.P("// The value belongs to the record; copy it to keep it.")
 		p.printGetter(pr, s, f, "[]byte", f.ifPresent(value))
 	case f.class == classShared:
 		pr.P("// It must not be changed once it is shared: see Edit%s and Set%s.", f.name, f.name)

@@ -97,8 +97,8 @@ func (p *plan) printStructEncoder(pr *printer, s *schema.Struct, fields []*field
 func (p *plan) printDictEncode(pr *printer, s *schema.Struct) {
 	n := s.Name
 	pr.Decl("// Encode writes v, or a reference to an equal value written before, and")
-	pr.P("// returns the shared value that the reader then holds. held is the value that it")
-	pr.P("// held before, or nil if that is unknown.")
+	pr.P("// returns the shared value that the reader has afterwards. held is the value that the")
+	pr.P("// reader had before, or nil if that is unknown.")
 	pr.P("func (e *%sEncoder) Encode(v, held *%s) *%s {", private(n), n, n)
 	pr.P("if ref, ok := e.dict.Known(&v.slot); ok {\ne.head.Reference(ref)\nreturn v\n}")
 	pr.P("entry, ref, sum := e.dict.Find(v, (*%s).hash, (*%s).Equal)", n, n)
@@ -111,7 +111,7 @@ func (p *plan) printDictEncode(pr *printer, s *schema.Struct) {
 	pr.P("if held != nil {\nv.markDiff(held)\n} else {\nv.markAll(new(stefrt.Check))\n}")
 	pr.P("e.head.Write(1, 1)")
 	pr.P("e.encodeFields(v)")
-	pr.P("v.clean() // parts that the stream lacks still have marks, with which setters would not panic")
+	pr.P("v.clean() // fields that the stream lacks are still marked, and their setters would not panic")
 	pr.P("size := v.size()")
 	pr.P("v.slot.KeepSize(size)")
 	pr.P("e.dict.Remember(&v.slot, e.dict.Insert(sum, v, size))")

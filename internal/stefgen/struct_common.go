@@ -161,8 +161,8 @@ func (p *plan) printCopy(pr *printer, f *field) {
 	}
 }
 
-// printCopyAbsent prints code that copies the last value of an absent field. A reader needs this
-// value: a field that becomes present without being modified has it again. A new value of a
+// printCopyAbsent prints code that copies the last value of an absent field. A reader needs this value:
+// if the field becomes present again without its modified bit, it has this value. A new value of a
 // dictionary struct begins as a copy of an earlier value, so the copy must include this field.
 //
 // spec: #struct
@@ -239,7 +239,7 @@ func (p *plan) printStructShared(pr *printer, s *schema.Struct, fields []*field)
 }
 
 func (p *plan) printStructDiff(pr *printer, s *schema.Struct, fields []*field) {
-	pr.Decl("// markDiff marks what differs from held, and reports whether anything does.")
+	pr.Decl("// markDiff marks what differs from held, and reports whether anything differs.")
 	pr.P("func (s *%s) markDiff(held *%s) bool {", s.Name, s.Name)
 	pr.P("var mask uint64")
 	for _, f := range fields {
@@ -302,8 +302,9 @@ func (p *plan) printStructHash(pr *printer, s *schema.Struct, fields []*field) {
 	pr.P("return n\n}")
 }
 
-// printOptionalDiff prints the comparison of an optional field: presence is a
-// separate change, and a value that becomes present starts from the initial value.
+// printOptionalDiff prints the comparison of an optional field. A field is also different if only its
+// presence changed. A value that becomes present is marked completely, because the reader decodes it
+// relative to the initial value.
 func (p *plan) printOptionalDiff(pr *printer, f *field, differ string) {
 	pr.P("switch now, was := s.present&(%s), held.present&(%s); {", f.present, f.present)
 	pr.P("case now != was:")

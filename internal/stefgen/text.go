@@ -160,8 +160,8 @@ func (p *plan) printMultimapLookup(pr *printer, n string, k, v part) {
 			pr.P("i := len(m.pairs)\nm.SetLen(i + 1)\nm.Set(i, key, value)\n}")
 		}
 	}
-	pr.Decl("// Delete deletes the pairs from i up to but not including j. Those after them are")
-	pr.P("// copied to the front.")
+	pr.Decl("// Delete deletes the pairs from i up to but not including j. The contents of later pairs")
+	pr.P("// move to lower indexes.")
 	pr.P("func (m *%s) Delete(i, j int) {", n)
 	pr.P("_ = m.pairs[i:j]")
 	pr.P("for to, p := range m.pairs[j:] {")

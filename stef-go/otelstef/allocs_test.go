@@ -217,8 +217,8 @@ type liveReader interface {
 	BufferedRecords() uint64
 }
 
-// live has the functions of a signal. open returns a writer and a function that sets the fields of record i,
-// for any number of records.
+// live has the functions of a test for one signal. open returns a writer and a function that sets the
+// fields of record i, for any number of records.
 type live struct {
 	name string
 	open func(w io.Writer, options ...stef.WriterOption) (liveWriter, func(i int), error)

@@ -90,7 +90,7 @@ func (v *AnyValue) Type() AnyValueType {
 	return v.typ
 }
 
-// SetType sets the choice. A new choice has its initial value, an unknown one is set as None.
+// SetType sets the choice. A new choice has its initial value. An unknown choice is set as None.
 func (v *AnyValue) SetType(typ AnyValueType) {
 	if typ > AnyValueTypeBytes {
 		typ = AnyValueTypeNone
@@ -123,7 +123,7 @@ func (v *AnyValue) SetType(typ AnyValueType) {
 	v.str = ""
 }
 
-// open allocates the box.
+// open allocates the box, which stores large choices.
 func (v *AnyValue) open() {
 	if v.box != nil {
 		return

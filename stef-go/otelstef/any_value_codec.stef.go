@@ -25,7 +25,7 @@ func (v *AnyValue) clean() {
 	}
 }
 
-// markDiff marks what differs from held, and reports whether anything does.
+// markDiff marks what differs from held, and reports whether anything differs.
 func (v *AnyValue) markDiff(held *AnyValue) bool {
 	if v.Equal(held) {
 		v.node.SetModified(0)
@@ -214,7 +214,7 @@ func (d *anyValueDecoder) Decode(v *AnyValue) {
 	v.typ = typ
 }
 
-// open allocates the box of v, if the record is within its memory limit.
+// open allocates the box of v. It returns false if the memory would exceed the limit of the record.
 func (d *anyValueDecoder) open(v *AnyValue) bool {
 	if v.box == nil {
 		if !stefrt.Take(d.head.Alloc, &d.head, int(unsafe.Sizeof(anyValueBox{}))) {

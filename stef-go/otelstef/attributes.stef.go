@@ -65,7 +65,7 @@ func (m *Attributes) SetLen(n int) {
 	}
 }
 
-// grow sets the number of pairs to n. New pairs may have old contents.
+// grow sets the number of pairs to n. New pairs may still have the contents of removed pairs.
 func (m *Attributes) grow(n int) {
 	if old := cap(m.pairs); n > old {
 		pairs := make([]*attributesPair, max(n, 2*old))
@@ -184,8 +184,8 @@ func (m *Attributes) Append(key string) *AnyValue {
 	return m.Value(i)
 }
 
-// Delete deletes the pairs from i up to but not including j. Those after them are
-// copied to the front.
+// Delete deletes the pairs from i up to but not including j. The contents of later pairs
+// move to lower indexes.
 func (m *Attributes) Delete(i, j int) {
 	_ = m.pairs[i:j]
 	for to, p := range m.pairs[j:] {
@@ -284,7 +284,7 @@ func (m *Attributes) clean() {
 	}
 }
 
-// markDiff marks what differs from held, and reports whether anything does.
+// markDiff marks what differs from held, and reports whether anything differs.
 func (m *Attributes) markDiff(held *Attributes) bool {
 	mask := uint64(0)
 	if len(m.pairs) != len(held.pairs) {

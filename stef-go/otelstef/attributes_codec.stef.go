@@ -88,7 +88,7 @@ func (d *attributesDecoder) Decode(m *Attributes) {
 	}
 }
 
-// resize sets the number of pairs to that of the header, if it is within the limits.
+// resize sets the number of pairs to the number in the header, if it is within the limits.
 func (d *attributesDecoder) resize(m *Attributes, h uint64) bool {
 	old := len(m.pairs)
 	n, ok := d.head.Pairs(h, cap(m.pairs), int(unsafe.Sizeof(attributesPair{})))

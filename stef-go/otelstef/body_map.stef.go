@@ -67,7 +67,7 @@ func (m *BodyMap) SetLen(n int) {
 	}
 }
 
-// grow sets the number of pairs to n. New pairs may have old contents.
+// grow sets the number of pairs to n. New pairs may still have the contents of removed pairs.
 func (m *BodyMap) grow(n int) {
 	if old := cap(m.pairs); n > old {
 		pairs := make([]*bodyMapPair, max(n, 2*old))
@@ -186,8 +186,8 @@ func (m *BodyMap) Append(key string) *BodyValue {
 	return m.Value(i)
 }
 
-// Delete deletes the pairs from i up to but not including j. Those after them are
-// copied to the front.
+// Delete deletes the pairs from i up to but not including j. The contents of later pairs
+// move to lower indexes.
 func (m *BodyMap) Delete(i, j int) {
 	_ = m.pairs[i:j]
 	for to, p := range m.pairs[j:] {
@@ -363,7 +363,7 @@ func (d *bodyMapDecoder) Decode(m *BodyMap) {
 	}
 }
 
-// resize sets the number of pairs to that of the header, if it is within the limits.
+// resize sets the number of pairs to the number in the header, if it is within the limits.
 func (d *bodyMapDecoder) resize(m *BodyMap, h uint64) bool {
 	old := len(m.pairs)
 	n, ok := d.head.Pairs(h, cap(m.pairs), int(unsafe.Sizeof(bodyMapPair{})))

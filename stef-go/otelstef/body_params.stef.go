@@ -64,7 +64,7 @@ func (m *BodyParams) SetLen(n int) {
 	}
 }
 
-// grow sets the number of pairs to n. New pairs may have old contents.
+// grow sets the number of pairs to n. New pairs may still have the contents of removed pairs.
 func (m *BodyParams) grow(n int) {
 	if old := cap(m.pairs); n > old {
 		pairs := make([]*bodyParamsPair, max(n, 2*old))
@@ -151,8 +151,8 @@ func (m *BodyParams) Append(key bool, value string) {
 	m.Set(i, key, value)
 }
 
-// Delete deletes the pairs from i up to but not including j. Those after them are
-// copied to the front.
+// Delete deletes the pairs from i up to but not including j. The contents of later pairs
+// move to lower indexes.
 func (m *BodyParams) Delete(i, j int) {
 	_ = m.pairs[i:j]
 	for to, p := range m.pairs[j:] {
@@ -302,7 +302,7 @@ func (d *bodyParamsDecoder) Decode(m *BodyParams) {
 	}
 }
 
-// resize sets the number of pairs to that of the header, if it is within the limits.
+// resize sets the number of pairs to the number in the header, if it is within the limits.
 func (d *bodyParamsDecoder) resize(m *BodyParams, h uint64) bool {
 	n, ok := d.head.Pairs(h, cap(m.pairs), int(unsafe.Sizeof(bodyParamsPair{})))
 	m.grow(n)

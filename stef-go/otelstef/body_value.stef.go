@@ -91,7 +91,7 @@ func (v *BodyValue) Type() BodyValueType {
 	return v.typ
 }
 
-// SetType sets the choice. A new choice has its initial value, an unknown one is set as None.
+// SetType sets the choice. A new choice has its initial value. An unknown choice is set as None.
 func (v *BodyValue) SetType(typ BodyValueType) {
 	if typ > BodyValueTypeBytes {
 		typ = BodyValueTypeNone
@@ -124,7 +124,7 @@ func (v *BodyValue) SetType(typ BodyValueType) {
 	v.str = ""
 }
 
-// open allocates the box.
+// open allocates the box, which stores large choices.
 func (v *BodyValue) open() {
 	if v.box != nil {
 		return

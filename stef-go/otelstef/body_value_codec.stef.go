@@ -143,7 +143,7 @@ func (d *bodyValueDecoder) Decode(v *BodyValue) {
 	v.typ = typ
 }
 
-// open allocates the box of v, if the record is within its memory limit.
+// open allocates the box of v. It returns false if the memory would exceed the limit of the record.
 func (d *bodyValueDecoder) open(v *BodyValue) bool {
 	if v.box == nil {
 		if !stefrt.Take(d.head.Alloc, &d.head, int(unsafe.Sizeof(bodyValueBox{}))) {

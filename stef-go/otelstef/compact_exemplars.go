@@ -102,7 +102,7 @@ func (f *metricsWriterForm) share(rec *Metrics, s *series) {
 	}
 	kept := uint64(0)
 	for i := range min(n, len(x.list)) {
-		if x.list[i].is(src.exemplars.At(i)) {
+		if x.list[i].equals(src.exemplars.At(i)) {
 			kept |= 1 << i
 		}
 	}
@@ -132,7 +132,8 @@ func (f *metricsWriterForm) share(rec *Metrics, s *series) {
 // noExemplars is the empty list of a series without exemplars. It must not be changed.
 var noExemplars seriesExemplars
 
-// residual converts a code to its residual, and a residual back to its code.
+// residual returns the difference between a code and its prediction. The function is its own inverse: for
+// a residual it returns the code.
 func (x *seriesExemplars) residual(code int64) uint64 {
 	if x.shares {
 		return uint64(code)
@@ -181,7 +182,8 @@ func (f *metricsReaderForm) unshare(rec *Metrics, s *series) bool {
 	return ok
 }
 
-// unshareSent is unshare, but it leaves f.busy and the marks of f.plain to unshare, because it returns in many places.
+// unshareSent does the work of unshare, except that unshare itself sets f.busy and clears the marks of
+// f.plain after the call: unshareSent has many returns.
 func (f *metricsReaderForm) unshareSent(rec *Metrics, s *series) bool {
 	dst := &rec.point
 	f.restarted = false
@@ -458,8 +460,8 @@ func countExemplar(e *Exemplar) (n int, ok bool) {
 // of the exemplar share the text.
 func (x *exemplarCopy) counts() int { return exemplarBytes + exemplarPairBytes*len(x.pairs) }
 
-// is reports whether the copy is equal to an exemplar.
-func (x *exemplarCopy) is(e *Exemplar) bool {
+// equals reports whether the copy is equal to an exemplar.
+func (x *exemplarCopy) equals(e *Exemplar) bool {
 	if x.time != e.timestamp || x.typ != e.value.typ || x.num != e.value.num && x.typ != ExemplarValueTypeNone ||
 		!bytes.Equal(x.traceID[:x.trace], e.traceID) || !bytes.Equal(x.spanID[:x.span], e.spanID) ||
 		len(x.pairs) != len(e.filteredAttributes.pairs) {

@@ -104,8 +104,9 @@ func (f *metricsReaderForm) restoreHistogram(h *HistogramValue) bool {
 	}
 	present := p.Words[0] & 7
 	count := int64(p.Words[1] + h.setCounts(p.Words[2:]))
-	// The bits of present stand for the optional fields, in their order. The marks of these
-	// fields follow the mark of Count.
+	// Each bit of present stands for an optional field, in the order of the fields. The marks of these
+	// fields have the same order, and follow the mark of Count. So a shift converts the bits to the
+	// marks.
 	differs := present ^ h.present
 	h.present = present
 	differs |= present & (differ(&h.sum, p.Scalar) | differ(&h.min, p.Floats[0])<<1 | differ(&h.max, p.Floats[1])<<2)

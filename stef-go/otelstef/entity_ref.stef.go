@@ -139,7 +139,7 @@ func (s *EntityRef) clean() {
 	s.descriptionKeys.Clean()
 }
 
-// markDiff marks what differs from held, and reports whether anything does.
+// markDiff marks what differs from held, and reports whether anything differs.
 func (s *EntityRef) markDiff(held *EntityRef) bool {
 	var mask uint64
 	mask |= stefrt.If(s.schemaURL != held.schemaURL, EntityRefFieldSchemaURL)

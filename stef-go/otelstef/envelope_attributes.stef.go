@@ -61,7 +61,7 @@ func (m *EnvelopeAttributes) SetLen(n int) {
 	}
 }
 
-// grow sets the number of pairs to n. New pairs may have old contents.
+// grow sets the number of pairs to n. New pairs may still have the contents of removed pairs.
 func (m *EnvelopeAttributes) grow(n int) {
 	if old := cap(m.pairs); n > old {
 		pairs := make([]*envelopeAttributesPair, max(n, 2*old))
@@ -145,8 +145,8 @@ func (m *EnvelopeAttributes) Append(key string, value []byte) {
 	m.Set(i, key, value)
 }
 
-// Delete deletes the pairs from i up to but not including j. Those after them are
-// copied to the front.
+// Delete deletes the pairs from i up to but not including j. The contents of later pairs
+// move to lower indexes.
 func (m *EnvelopeAttributes) Delete(i, j int) {
 	_ = m.pairs[i:j]
 	for to, p := range m.pairs[j:] {
@@ -286,7 +286,7 @@ func (d *envelopeAttributesDecoder) Decode(m *EnvelopeAttributes) {
 	}
 }
 
-// resize sets the number of pairs to that of the header, if it is within the limits.
+// resize sets the number of pairs to the number in the header, if it is within the limits.
 func (d *envelopeAttributesDecoder) resize(m *EnvelopeAttributes, h uint64) bool {
 	n, ok := d.head.Pairs(h, cap(m.pairs), int(unsafe.Sizeof(envelopeAttributesPair{})))
 	m.grow(n)

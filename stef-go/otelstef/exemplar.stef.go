@@ -51,7 +51,7 @@ func (s *Exemplar) SetTimestamp(v uint64) {
 func (s *Exemplar) Value() *ExemplarValue { return &s.value }
 
 // SpanID is 8 raw bytes or empty. In the published schema, zeros mean unset.
-// It belongs to the record; copy it to keep it.
+// The value belongs to the record; copy it to keep it.
 func (s *Exemplar) SpanID() []byte { return s.spanID }
 
 // SetSpanID sets SpanID.
@@ -62,7 +62,7 @@ func (s *Exemplar) SetSpanID(v []byte) {
 }
 
 // TraceID is 16 raw bytes or empty. In the published schema, zeros mean unset.
-// It belongs to the record; copy it to keep it.
+// The value belongs to the record; copy it to keep it.
 func (s *Exemplar) TraceID() []byte { return s.traceID }
 
 // SetTraceID sets TraceID.

@@ -58,7 +58,7 @@ func (v *ExemplarValue) Type() ExemplarValueType {
 	return v.typ
 }
 
-// SetType sets the choice. A new choice has its initial value, an unknown one is set as None.
+// SetType sets the choice. A new choice has its initial value. An unknown choice is set as None.
 func (v *ExemplarValue) SetType(typ ExemplarValueType) {
 	if typ > ExemplarValueTypeFloat64 {
 		typ = ExemplarValueTypeNone

@@ -20,15 +20,15 @@ import (
 	"github.com/otelstef/stef/stef-go/steftest"
 )
 
-// fragile is a destination that fails after some writes.
-type fragile struct {
+// failingDestination fails after some writes.
+type failingDestination struct {
 	bytes.Buffer
 	writes int
 }
 
 var errFragile = errors.New("the destination fails")
 
-func (f *fragile) Write(b []byte) (int, error) {
+func (f *failingDestination) Write(b []byte) (int, error) {
 	if f.writes--; f.writes < 0 {
 		return 0, errFragile
 	}
@@ -57,7 +57,7 @@ func interrupted[R any, W interface {
 		if compact {
 			options = append(options, c.option)
 		}
-		dst := &fragile{writes: 1 << 30}
+		dst := &failingDestination{writes: 1 << 30}
 		w, err := newWriter(dst, options...)
 		require.NoError(t, err)
 		pool := steftest.NewPool()
@@ -76,7 +76,7 @@ func interrupted[R any, W interface {
 			switch r.IntN(20) {
 			case 0:
 				end()
-				if dst = (&fragile{writes: 1 << 30}); r.IntN(2) == 0 {
+				if dst = (&failingDestination{writes: 1 << 30}); r.IntN(2) == 0 {
 					dst.writes = 2 + r.IntN(4)
 				}
 				if r.IntN(3) == 0 {

@@ -65,7 +65,7 @@ func (m *KeyValueList) SetLen(n int) {
 	}
 }
 
-// grow sets the number of pairs to n. New pairs may have old contents.
+// grow sets the number of pairs to n. New pairs may still have the contents of removed pairs.
 func (m *KeyValueList) grow(n int) {
 	if old := cap(m.pairs); n > old {
 		pairs := make([]*keyValueListPair, max(n, 2*old))
@@ -164,8 +164,8 @@ func (m *KeyValueList) Append(key string) *AnyValue {
 	return m.Value(i)
 }
 
-// Delete deletes the pairs from i up to but not including j. Those after them are
-// copied to the front.
+// Delete deletes the pairs from i up to but not including j. The contents of later pairs
+// move to lower indexes.
 func (m *KeyValueList) Delete(i, j int) {
 	_ = m.pairs[i:j]
 	for to, p := range m.pairs[j:] {
@@ -270,7 +270,7 @@ func (m *KeyValueList) clean() {
 	}
 }
 
-// markDiff marks what differs from held, and reports whether anything does.
+// markDiff marks what differs from held, and reports whether anything differs.
 func (m *KeyValueList) markDiff(held *KeyValueList) bool {
 	mask := uint64(0)
 	if len(m.pairs) != len(held.pairs) {
@@ -388,7 +388,7 @@ func (d *keyValueListDecoder) Decode(m *KeyValueList) {
 	}
 }
 
-// resize sets the number of pairs to that of the header, if it is within the limits.
+// resize sets the number of pairs to the number in the header, if it is within the limits.
 func (d *keyValueListDecoder) resize(m *KeyValueList, h uint64) bool {
 	old := len(m.pairs)
 	n, ok := d.head.Pairs(h, cap(m.pairs), int(unsafe.Sizeof(keyValueListPair{})))

@@ -39,7 +39,7 @@ const (
 func NewLink() *Link { return stefrt.New((*Link).init) }
 
 // TraceID is 16 raw bytes or empty, or text like Span.TraceID.
-// It belongs to the record; copy it to keep it.
+// The value belongs to the record; copy it to keep it.
 func (s *Link) TraceID() []byte { return s.traceID }
 
 // SetTraceID sets TraceID.
@@ -50,7 +50,7 @@ func (s *Link) SetTraceID(v []byte) {
 }
 
 // SpanID is 8 raw bytes or empty, or text like Span.TraceID.
-// It belongs to the record; copy it to keep it.
+// The value belongs to the record; copy it to keep it.
 func (s *Link) SpanID() []byte { return s.spanID }
 
 // SetSpanID sets SpanID.

@@ -71,7 +71,7 @@ func (v *LogBody) Type() LogBodyType {
 	return v.typ
 }
 
-// SetType sets the choice. A new choice has its initial value, an unknown one is set as None.
+// SetType sets the choice. A new choice has its initial value. An unknown choice is set as None.
 func (v *LogBody) SetType(typ LogBodyType) {
 	if typ > LogBodyTypeTemplate {
 		typ = LogBodyTypeNone
@@ -100,7 +100,7 @@ func (v *LogBody) SetType(typ LogBodyType) {
 	v.str = ""
 }
 
-// open allocates the box.
+// open allocates the box, which stores large choices.
 func (v *LogBody) open() {
 	if v.box != nil {
 		return
@@ -333,7 +333,7 @@ func (d *logBodyDecoder) Decode(v *LogBody) {
 	v.typ = typ
 }
 
-// open allocates the box of v, if the record is within its memory limit.
+// open allocates the box of v. It returns false if the memory would exceed the limit of the record.
 func (d *logBodyDecoder) open(v *LogBody) bool {
 	if v.box == nil {
 		if !stefrt.Take(d.head.Alloc, &d.head, int(unsafe.Sizeof(logBodyBox{}))) {

@@ -149,7 +149,7 @@ func (s *LogRecord) SetEventName(v string) {
 }
 
 // TraceID is 16 raw bytes or empty.
-// It belongs to the record; copy it to keep it.
+// The value belongs to the record; copy it to keep it.
 func (s *LogRecord) TraceID() []byte { return s.traceID }
 
 // SetTraceID sets TraceID.
@@ -160,7 +160,7 @@ func (s *LogRecord) SetTraceID(v []byte) {
 }
 
 // SpanID is 8 raw bytes or empty.
-// It belongs to the record; copy it to keep it.
+// The value belongs to the record; copy it to keep it.
 func (s *LogRecord) SpanID() []byte { return s.spanID }
 
 // SetSpanID sets SpanID.

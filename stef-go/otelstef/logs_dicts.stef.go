@@ -10,9 +10,9 @@ import (
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
-// LogsDicts are the dictionaries of text of a stream of Logs records. Setters that
-// have a reference of one skip the lookup of the text. A dictionary that the schema of
-// the stream does not use is nil: it has no references.
+// LogsDicts are the dictionaries of text of a stream of Logs records. A setter that
+// receives a reference to an entry does not look up the text. A dictionary that the schema of
+// the stream does not use is nil, and has no entries.
 type LogsDicts struct {
 	SchemaURL, AttributeKey, AnyValueString, EntityType, ScopeName, ScopeVersion, SeverityText, EventName, BodyString, BodyKey, BodyTemplate *stef.TextDict
 }

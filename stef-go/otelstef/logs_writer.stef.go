@@ -64,10 +64,10 @@ func NewLogsWriter(w io.Writer, options ...stef.WriterOption) (*LogsWriter, erro
 }
 
 // ContinueFrom copies the record of previous, another LogsWriter or a type that embeds one, to the
-// record of w, except for fields of the record that were changed since the last Write of w, if any. Such
-// a field keeps its value with all its parts. So programs that set only what changed can go on in another
-// stream. Both writers must belong to one goroutine. Package rotate calls it for each new file. A previous
-// of another type is ignored.
+// record of w. If fields of w were changed since the last Write of w, these fields keep their values, with
+// all their parts. So a program that sets only what changes can continue in another
+// stream. Both writers must belong to one goroutine. Package rotate calls ContinueFrom for each new file.
+// It does nothing if previous has another type.
 func (w *LogsWriter) ContinueFrom(previous any) {
 	p, ok := previous.(interface{ Record() *Logs })
 	if !ok {

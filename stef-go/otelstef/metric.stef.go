@@ -240,7 +240,7 @@ func (s *Metric) edit(parent *stefrt.Node, bit uint64) *Metric {
 	return v
 }
 
-// markDiff marks what differs from held, and reports whether anything does.
+// markDiff marks what differs from held, and reports whether anything differs.
 func (s *Metric) markDiff(held *Metric) bool {
 	var mask uint64
 	mask |= stefrt.If(s.name != held.name, MetricFieldName)

@@ -77,7 +77,7 @@ func (v *PointValue) Type() PointValueType {
 	return v.typ
 }
 
-// SetType sets the choice. A new choice has its initial value, an unknown one is set as None.
+// SetType sets the choice. A new choice has its initial value. An unknown choice is set as None.
 func (v *PointValue) SetType(typ PointValueType) {
 	if typ > PointValueTypeSummary {
 		typ = PointValueTypeNone
@@ -113,7 +113,7 @@ func (v *PointValue) SetType(typ PointValueType) {
 	v.num = 0
 }
 
-// open allocates the box.
+// open allocates the box, which stores large choices.
 func (v *PointValue) open() {
 	if v.box != nil {
 		return

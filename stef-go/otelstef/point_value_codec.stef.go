@@ -113,7 +113,7 @@ func (d *pointValueDecoder) Decode(v *PointValue) {
 	v.typ = typ
 }
 
-// open allocates the box of v, if the record is within its memory limit.
+// open allocates the box of v. It returns false if the memory would exceed the limit of the record.
 func (d *pointValueDecoder) open(v *PointValue) bool {
 	if v.box == nil {
 		if !stefrt.Take(d.head.Alloc, &d.head, int(unsafe.Sizeof(pointValueBox{}))) {

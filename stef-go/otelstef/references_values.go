@@ -18,7 +18,7 @@ const BodyPairs = 256
 type valueReferences struct {
 	formats  bool // the stream can have references with a format
 	replaced []replacedText
-	made     []madeText
+	resolved []resolvedText
 	text     []byte
 	texts    textChunk
 	left     int // number of further pairs of the body to visit
@@ -32,17 +32,18 @@ type replacedText struct {
 	sent string
 }
 
-// madeText is a text of the record that is replaced by a range of valueReferences.text.
-type madeText struct {
+// resolvedText is a text of the record that was a reference. The text that replaces it is a range of
+// valueReferences.text.
+type resolvedText struct {
 	text     *string
 	from, to int
 }
 
-// forget drops the references of a record that will not be used again.
+// forget discards the references of the record. Call it if they will not be used again.
 func (f *valueReferences) forget() {
 	clear(f.replaced)
-	clear(f.made[:cap(f.made)])
-	f.replaced, f.made, f.text, f.restored = f.replaced[:0], f.made[:0], f.text[:0], false
+	clear(f.resolved[:cap(f.resolved)])
+	f.replaced, f.resolved, f.text, f.restored = f.replaced[:0], f.resolved[:0], f.text[:0], false
 	f.texts = textChunk{}
 }
 
@@ -79,12 +80,12 @@ func (f *valueReferences) undo(r *LogRecord, on bool) int {
 	if body != nil && body.typ == BodyValueTypeMap {
 		f.left = BodyPairs
 		f.body(r, &body.box.mapField)
-		f.setMade()
+		f.setResolved()
 	} else {
 		body = nil
 	}
 	f.attributes(r, body)
-	f.setMade()
+	f.setResolved()
 	return f.total
 }
 
@@ -102,7 +103,7 @@ func (f *valueReferences) attributes(r *LogRecord, body *BodyValue) {
 			continue
 		}
 		if v.str[:2] == ReferenceKey {
-			f.follow(&v.str, body)
+			f.resolvePair(&v.str, body)
 		} else {
 			f.prepare(&v.str, r)
 		}
@@ -136,8 +137,8 @@ func (f *valueReferences) body(r *LogRecord, m *BodyMap) {
 	}
 }
 
-// prepare resolves a reference to an id or a time, and appends the result to f.text. It ignores
-// other texts. setMade sets the prepared texts in the record.
+// prepare resolves a reference to an id or a time, and appends the result to f.text. It ignores other
+// texts. setResolved later sets the prepared texts in the record.
 func (f *valueReferences) prepare(text *string, r *LogRecord) {
 	if t := (*text)[:2]; t == ReferenceAttribute || t == ReferenceDouble {
 		return // only parameters refer to attributes
@@ -150,11 +151,11 @@ func (f *valueReferences) prepare(text *string, r *LogRecord) {
 	f.text = made
 	f.total += len(made) - from
 	f.replaced = append(f.replaced, replacedText{text, *text})
-	f.made = append(f.made, madeText{text, from, len(made)})
+	f.resolved = append(f.resolved, resolvedText{text, from, len(made)})
 }
 
-// follow replaces a reference to a pair of the body.
-func (f *valueReferences) follow(text *string, body *BodyValue) {
+// resolvePair replaces a reference to a pair of the body by the text of the pair.
+func (f *valueReferences) resolvePair(text *string, body *BodyValue) {
 	if body == nil {
 		return
 	}
@@ -185,14 +186,14 @@ func (f *valueReferences) find(m *BodyMap, key string) *string {
 	return nil
 }
 
-// setMade sets the texts that were prepared.
-func (f *valueReferences) setMade() {
-	if len(f.made) == 0 {
+// setResolved sets the prepared texts in the record.
+func (f *valueReferences) setResolved() {
+	if len(f.resolved) == 0 {
 		return
 	}
 	text := f.texts.text(f.text)
-	for _, x := range f.made {
+	for _, x := range f.resolved {
 		*x.text = text[x.from:x.to]
 	}
-	f.made, f.text = f.made[:0], f.text[:0]
+	f.resolved, f.text = f.resolved[:0], f.text[:0]
 }

@@ -170,7 +170,7 @@ func (x *seriesIndex) held() int {
 		x.texts + wordBytes*x.words + x.exemplars.held
 }
 
-// pairBytes is the cost of hashing a pair without its texts, in bytes of text.
+// Hashing a pair without its texts takes about as much time as hashing pairBytes bytes of text.
 const pairBytes = 16
 
 // wordBytes is the memory of an integer or double of a histogram, with its share of the
@@ -273,7 +273,7 @@ func (x *seriesIndex) findSlow(c *container, attributes *Attributes, changed uin
 		x.last = last.next
 		return x.last
 	}
-	s := x.seek(c, attributes, changed != 0)
+	s := x.findOrAdd(c, attributes, changed != 0)
 	if s == nil {
 		x.none = series{Series: compact.Series{Home: new(compact.Home)}}
 		x.last = nil
@@ -286,9 +286,8 @@ func (x *seriesIndex) findSlow(c *container, attributes *Attributes, changed uin
 	return s
 }
 
-// seek finds a series, or adds it. It returns nil if the attributes cannot identify a
-// series.
-func (x *seriesIndex) seek(c *container, attributes *Attributes, changed bool) *series {
+// findOrAdd finds a series, or adds it. It returns nil if the attributes cannot identify a series.
+func (x *seriesIndex) findOrAdd(c *container, attributes *Attributes, changed bool) *series {
 	var set *pairSet
 	if !changed && x.last != nil {
 		set = x.last.set

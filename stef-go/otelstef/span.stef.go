@@ -58,7 +58,7 @@ func NewSpan() *Span { return stefrt.New((*Span).init) }
 
 // TraceID is 16 raw bytes or empty. Writers of the published schema send
 // lower-case hexadecimal text.
-// It belongs to the record; copy it to keep it.
+// The value belongs to the record; copy it to keep it.
 func (s *Span) TraceID() []byte { return s.traceID }
 
 // SetTraceID sets TraceID.
@@ -69,7 +69,7 @@ func (s *Span) SetTraceID(v []byte) {
 }
 
 // SpanID is 8 raw bytes or empty, or text like TraceID.
-// It belongs to the record; copy it to keep it.
+// The value belongs to the record; copy it to keep it.
 func (s *Span) SpanID() []byte { return s.spanID }
 
 // SetSpanID sets SpanID.
@@ -94,7 +94,7 @@ func (s *Span) SetTraceState(v string) {
 }
 
 // ParentSpanID is 8 raw bytes or empty, or text like TraceID.
-// It belongs to the record; copy it to keep it.
+// The value belongs to the record; copy it to keep it.
 func (s *Span) ParentSpanID() []byte { return s.parentSpanID }
 
 // SetParentSpanID sets ParentSpanID.

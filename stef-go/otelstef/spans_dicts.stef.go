@@ -10,9 +10,9 @@ import (
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
-// SpansDicts are the dictionaries of text of a stream of Spans records. Setters that
-// have a reference of one skip the lookup of the text. A dictionary that the schema of
-// the stream does not use is nil: it has no references.
+// SpansDicts are the dictionaries of text of a stream of Spans records. A setter that
+// receives a reference to an entry does not look up the text. A dictionary that the schema of
+// the stream does not use is nil, and has no entries.
 type SpansDicts struct {
 	SchemaURL, AttributeKey, AnyValueString, EntityType, ScopeName, ScopeVersion, SpanName, SpanEventName *stef.TextDict
 }

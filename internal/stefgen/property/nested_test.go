@@ -25,8 +25,8 @@ type value[T any] interface {
 	String() string
 }
 
-// refused checks that no copy between a value and a part of it is possible in either direction, that
-// a refused copy changes nothing, and that a copy of the value to itself is possible.
+// refused checks copies between a value and a part of it. No such copy is possible in either direction, a
+// refused copy changes nothing, and a copy of the value to itself is possible.
 func refused[T any, V value[T]](t *testing.T, whole, part V) {
 	t.Helper()
 	before := whole.String()

@@ -142,7 +142,7 @@ func (v *Any) Type() AnyType {
 	return v.typ
 }
 
-// SetType sets the choice. A new choice has its initial value, an unknown one is set as None.
+// SetType sets the choice. A new choice has its initial value. An unknown choice is set as None.
 func (v *Any) SetType(typ AnyType) {
 	if typ > AnyTypeTagLists {
 		typ = AnyTypeNone
@@ -227,7 +227,7 @@ func (v *Any) SetType(typ AnyType) {
 	v.str = ""
 }
 
-// open allocates the box.
+// open allocates the box, which stores large choices.
 func (v *Any) open() {
 	if v.box != nil {
 		return

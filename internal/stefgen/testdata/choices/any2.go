@@ -75,7 +75,7 @@ func (v *Any2) Type() Any2Type {
 	return v.typ
 }
 
-// SetType sets the choice. A new choice has its initial value, an unknown one is set as None.
+// SetType sets the choice. A new choice has its initial value. An unknown choice is set as None.
 func (v *Any2) SetType(typ Any2Type) {
 	if typ > Any2TypePoint {
 		typ = Any2TypeNone
@@ -101,7 +101,7 @@ func (v *Any2) SetType(typ Any2Type) {
 	v.str = ""
 }
 
-// open allocates the box.
+// open allocates the box, which stores large choices.
 func (v *Any2) open() {
 	if v.box != nil {
 		return

@@ -22,7 +22,7 @@ func (v *Any2) clean() {
 	}
 }
 
-// markDiff marks what differs from held, and reports whether anything does.
+// markDiff marks what differs from held, and reports whether anything differs.
 func (v *Any2) markDiff(held *Any2) bool {
 	if v.Equal(held) {
 		v.node.SetModified(0)
@@ -154,7 +154,7 @@ func (d *any2Decoder) Decode(v *Any2) {
 	v.typ = typ
 }
 
-// open allocates the box of v, if the record is within its memory limit.
+// open allocates the box of v. It returns false if the memory would exceed the limit of the record.
 func (d *any2Decoder) open(v *Any2) bool {
 	if v.box == nil {
 		if !stefrt.Take(d.head.Alloc, &d.head, int(unsafe.Sizeof(any2Box{}))) {

@@ -39,7 +39,7 @@ func (v *Any) clean() {
 	}
 }
 
-// markDiff marks what differs from held, and reports whether anything does.
+// markDiff marks what differs from held, and reports whether anything differs.
 func (v *Any) markDiff(held *Any) bool {
 	if v.Equal(held) {
 		v.node.SetModified(0)
@@ -432,7 +432,7 @@ func (d *anyDecoder) Decode(v *Any) {
 	v.typ = typ
 }
 
-// open allocates the box of v, if the record is within its memory limit.
+// open allocates the box of v. It returns false if the memory would exceed the limit of the record.
 func (d *anyDecoder) open(v *Any) bool {
 	if v.box == nil {
 		if !stefrt.Take(d.head.Alloc, &d.head, int(unsafe.Sizeof(anyBox{}))) {

@@ -71,7 +71,7 @@ func (v *Boxed) Type() BoxedType {
 	return v.typ
 }
 
-// SetType sets the choice. A new choice has its initial value, an unknown one is set as None.
+// SetType sets the choice. A new choice has its initial value. An unknown choice is set as None.
 func (v *Boxed) SetType(typ BoxedType) {
 	if typ > BoxedTypeC {
 		typ = BoxedTypeNone
@@ -102,7 +102,7 @@ func (v *Boxed) SetType(typ BoxedType) {
 	}
 }
 
-// open allocates the box.
+// open allocates the box, which stores large choices.
 func (v *Boxed) open() {
 	if v.box != nil {
 		return
@@ -331,7 +331,7 @@ func (d *boxedDecoder) Decode(v *Boxed) {
 	v.typ = typ
 }
 
-// open allocates the box of v, if the record is within its memory limit.
+// open allocates the box of v. It returns false if the memory would exceed the limit of the record.
 func (d *boxedDecoder) open(v *Boxed) bool {
 	if v.box == nil {
 		if !stefrt.Take(d.head.Alloc, &d.head, int(unsafe.Sizeof(boxedBox{}))) {

@@ -70,7 +70,7 @@ func (v *Numbers) Type() NumbersType {
 	return v.typ
 }
 
-// SetType sets the choice. A new choice has its initial value, an unknown one is set as None.
+// SetType sets the choice. A new choice has its initial value. An unknown choice is set as None.
 func (v *Numbers) SetType(typ NumbersType) {
 	if typ > NumbersTypeC {
 		typ = NumbersTypeNone
@@ -263,7 +263,7 @@ func (v *Numbers) markAll(c *stefrt.Check) { c.Mark(&v.node, 1) }
 // clean clears all marks in v.
 func (v *Numbers) clean() { v.node.SetModified(0) }
 
-// markDiff marks what differs from held, and reports whether anything does.
+// markDiff marks what differs from held, and reports whether anything differs.
 func (v *Numbers) markDiff(held *Numbers) bool {
 	if v.Equal(held) {
 		v.node.SetModified(0)

@@ -53,7 +53,7 @@ func (v *One) Type() OneType {
 	return v.typ
 }
 
-// SetType sets the choice. A new choice has its initial value, an unknown one is set as None.
+// SetType sets the choice. A new choice has its initial value. An unknown choice is set as None.
 func (v *One) SetType(typ OneType) {
 	if typ > OneTypeA {
 		typ = OneTypeNone
@@ -146,7 +146,7 @@ func (v *One) markAll(c *stefrt.Check) { c.Mark(&v.node, 1) }
 // clean clears all marks in v.
 func (v *One) clean() { v.node.SetModified(0) }
 
-// markDiff marks what differs from held, and reports whether anything does.
+// markDiff marks what differs from held, and reports whether anything differs.
 func (v *One) markDiff(held *One) bool {
 	if v.Equal(held) {
 		v.node.SetModified(0)

@@ -86,7 +86,7 @@ func (v *Seven) Type() SevenType {
 	return v.typ
 }
 
-// SetType sets the choice. A new choice has its initial value, an unknown one is set as None.
+// SetType sets the choice. A new choice has its initial value. An unknown choice is set as None.
 func (v *Seven) SetType(typ SevenType) {
 	if typ > SevenTypeG {
 		typ = SevenTypeNone
@@ -115,7 +115,7 @@ func (v *Seven) SetType(typ SevenType) {
 	v.str = ""
 }
 
-// open allocates the box.
+// open allocates the box, which stores large choices.
 func (v *Seven) open() {
 	if v.box != nil {
 		return

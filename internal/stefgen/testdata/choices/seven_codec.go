@@ -21,7 +21,7 @@ func (v *Seven) clean() {
 	}
 }
 
-// markDiff marks what differs from held, and reports whether anything does.
+// markDiff marks what differs from held, and reports whether anything differs.
 func (v *Seven) markDiff(held *Seven) bool {
 	if v.Equal(held) {
 		v.node.SetModified(0)
@@ -184,7 +184,7 @@ func (d *sevenDecoder) Decode(v *Seven) {
 	v.typ = typ
 }
 
-// open allocates the box of v, if the record is within its memory limit.
+// open allocates the box of v. It returns false if the memory would exceed the limit of the record.
 func (d *sevenDecoder) open(v *Seven) bool {
 	if v.box == nil {
 		if !stefrt.Take(d.head.Alloc, &d.head, int(unsafe.Sizeof(sevenBox{}))) {

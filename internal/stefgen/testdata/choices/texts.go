@@ -59,7 +59,7 @@ func (v *Texts) Type() TextsType {
 	return v.typ
 }
 
-// SetType sets the choice. A new choice has its initial value, an unknown one is set as None.
+// SetType sets the choice. A new choice has its initial value. An unknown choice is set as None.
 func (v *Texts) SetType(typ TextsType) {
 	if typ > TextsTypeB {
 		typ = TextsTypeNone

@@ -69,7 +69,7 @@ func (v *Three) Type() ThreeType {
 	return v.typ
 }
 
-// SetType sets the choice. A new choice has its initial value, an unknown one is set as None.
+// SetType sets the choice. A new choice has its initial value. An unknown choice is set as None.
 func (v *Three) SetType(typ ThreeType) {
 	if typ > ThreeTypeC {
 		typ = ThreeTypeNone
@@ -92,7 +92,7 @@ func (v *Three) SetType(typ ThreeType) {
 	v.str = ""
 }
 
-// open allocates the box.
+// open allocates the box, which stores large choices.
 func (v *Three) open() {
 	if v.box != nil {
 		return
@@ -311,7 +311,7 @@ func (d *threeDecoder) Decode(v *Three) {
 	v.typ = typ
 }
 
-// open allocates the box of v, if the record is within its memory limit.
+// open allocates the box of v. It returns false if the memory would exceed the limit of the record.
 func (d *threeDecoder) open(v *Three) bool {
 	if v.box == nil {
 		if !stefrt.Take(d.head.Alloc, &d.head, int(unsafe.Sizeof(threeBox{}))) {

@@ -47,7 +47,7 @@ func (v *Nothing) Type() NothingType {
 	return v.typ
 }
 
-// SetType sets the choice. A new choice has its initial value, an unknown one is set as None.
+// SetType sets the choice. A new choice has its initial value. An unknown choice is set as None.
 func (v *Nothing) SetType(typ NothingType) {
 	if typ > NothingTypeNone {
 		typ = NothingTypeNone

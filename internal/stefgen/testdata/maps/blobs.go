@@ -60,7 +60,7 @@ func (m *Blobs) SetLen(n int) {
 	}
 }
 
-// grow sets the number of pairs to n. New pairs may have old contents.
+// grow sets the number of pairs to n. New pairs may still have the contents of removed pairs.
 func (m *Blobs) grow(n int) {
 	if old := cap(m.pairs); n > old {
 		pairs := make([]*blobsPair, max(n, 2*old))
@@ -111,8 +111,8 @@ func (m *Blobs) Set(i int, key []byte, value []byte) {
 	m.SetValue(i, value)
 }
 
-// Delete deletes the pairs from i up to but not including j. Those after them are
-// copied to the front.
+// Delete deletes the pairs from i up to but not including j. The contents of later pairs
+// move to lower indexes.
 func (m *Blobs) Delete(i, j int) {
 	_ = m.pairs[i:j]
 	for to, p := range m.pairs[j:] {
@@ -262,7 +262,7 @@ func (d *blobsDecoder) Decode(m *Blobs) {
 	}
 }
 
-// resize sets the number of pairs to that of the header, if it is within the limits.
+// resize sets the number of pairs to the number in the header, if it is within the limits.
 func (d *blobsDecoder) resize(m *Blobs, h uint64) bool {
 	n, ok := d.head.Pairs(h, cap(m.pairs), int(unsafe.Sizeof(blobsPair{})))
 	m.grow(n)

@@ -72,7 +72,7 @@ func (v *Choice) Type() ChoiceType {
 	return v.typ
 }
 
-// SetType sets the choice. A new choice has its initial value, an unknown one is set as None.
+// SetType sets the choice. A new choice has its initial value. An unknown choice is set as None.
 func (v *Choice) SetType(typ ChoiceType) {
 	if typ > ChoiceTypeM {
 		typ = ChoiceTypeNone
@@ -102,7 +102,7 @@ func (v *Choice) SetType(typ ChoiceType) {
 	v.str = ""
 }
 
-// open allocates the box.
+// open allocates the box, which stores large choices.
 func (v *Choice) open() {
 	if v.box != nil {
 		return

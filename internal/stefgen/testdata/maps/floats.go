@@ -60,7 +60,7 @@ func (m *Floats) SetLen(n int) {
 	}
 }
 
-// grow sets the number of pairs to n. New pairs may have old contents.
+// grow sets the number of pairs to n. New pairs may still have the contents of removed pairs.
 func (m *Floats) grow(n int) {
 	if old := cap(m.pairs); n > old {
 		pairs := make([]*floatsPair, max(n, 2*old))
@@ -137,8 +137,8 @@ func (m *Floats) Append(key float64, value float64) {
 	m.Set(i, key, value)
 }
 
-// Delete deletes the pairs from i up to but not including j. Those after them are
-// copied to the front.
+// Delete deletes the pairs from i up to but not including j. The contents of later pairs
+// move to lower indexes.
 func (m *Floats) Delete(i, j int) {
 	_ = m.pairs[i:j]
 	for to, p := range m.pairs[j:] {
@@ -215,7 +215,7 @@ func (m *Floats) markAll(c *stefrt.Check) {
 // clean clears all marks in m.
 func (m *Floats) clean() { m.node.SetModified(0) }
 
-// markDiff marks what differs from held, and reports whether anything does.
+// markDiff marks what differs from held, and reports whether anything differs.
 func (m *Floats) markDiff(held *Floats) bool {
 	mask := uint64(0)
 	if len(m.pairs) != len(held.pairs) {
@@ -321,7 +321,7 @@ func (d *floatsDecoder) Decode(m *Floats) {
 	}
 }
 
-// resize sets the number of pairs to that of the header, if it is within the limits.
+// resize sets the number of pairs to the number in the header, if it is within the limits.
 func (d *floatsDecoder) resize(m *Floats, h uint64) bool {
 	n, ok := d.head.Pairs(h, cap(m.pairs), int(unsafe.Sizeof(floatsPair{})))
 	m.grow(n)

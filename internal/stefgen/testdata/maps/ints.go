@@ -60,7 +60,7 @@ func (m *Ints) SetLen(n int) {
 	}
 }
 
-// grow sets the number of pairs to n. New pairs may have old contents.
+// grow sets the number of pairs to n. New pairs may still have the contents of removed pairs.
 func (m *Ints) grow(n int) {
 	if old := cap(m.pairs); n > old {
 		pairs := make([]*intsPair, max(n, 2*old))
@@ -137,8 +137,8 @@ func (m *Ints) Append(key int64, value int64) {
 	m.Set(i, key, value)
 }
 
-// Delete deletes the pairs from i up to but not including j. Those after them are
-// copied to the front.
+// Delete deletes the pairs from i up to but not including j. The contents of later pairs
+// move to lower indexes.
 func (m *Ints) Delete(i, j int) {
 	_ = m.pairs[i:j]
 	for to, p := range m.pairs[j:] {
@@ -215,7 +215,7 @@ func (m *Ints) markAll(c *stefrt.Check) {
 // clean clears all marks in m.
 func (m *Ints) clean() { m.node.SetModified(0) }
 
-// markDiff marks what differs from held, and reports whether anything does.
+// markDiff marks what differs from held, and reports whether anything differs.
 func (m *Ints) markDiff(held *Ints) bool {
 	mask := uint64(0)
 	if len(m.pairs) != len(held.pairs) {
@@ -321,7 +321,7 @@ func (d *intsDecoder) Decode(m *Ints) {
 	}
 }
 
-// resize sets the number of pairs to that of the header, if it is within the limits.
+// resize sets the number of pairs to the number in the header, if it is within the limits.
 func (d *intsDecoder) resize(m *Ints, h uint64) bool {
 	n, ok := d.head.Pairs(h, cap(m.pairs), int(unsafe.Sizeof(intsPair{})))
 	m.grow(n)

@@ -67,7 +67,7 @@ func (m *Nested) SetLen(n int) {
 	}
 }
 
-// grow sets the number of pairs to n. New pairs may have old contents.
+// grow sets the number of pairs to n. New pairs may still have the contents of removed pairs.
 func (m *Nested) grow(n int) {
 	if old := cap(m.pairs); n > old {
 		pairs := make([]*nestedPair, max(n, 2*old))
@@ -88,8 +88,8 @@ func (m *Nested) Key(i int) *Words { return &m.pairs[i].key }
 // Value returns the value of pair i. It panics if i is not below Len.
 func (m *Nested) Value(i int) *Words { return &m.pairs[i].value }
 
-// Delete deletes the pairs from i up to but not including j. Those after them are
-// copied to the front.
+// Delete deletes the pairs from i up to but not including j. The contents of later pairs
+// move to lower indexes.
 func (m *Nested) Delete(i, j int) {
 	_ = m.pairs[i:j]
 	for to, p := range m.pairs[j:] {
@@ -176,7 +176,7 @@ func (m *Nested) clean() {
 	}
 }
 
-// markDiff marks what differs from held, and reports whether anything does.
+// markDiff marks what differs from held, and reports whether anything differs.
 func (m *Nested) markDiff(held *Nested) bool {
 	mask := uint64(0)
 	if len(m.pairs) != len(held.pairs) {
@@ -287,7 +287,7 @@ func (d *nestedDecoder) Decode(m *Nested) {
 	}
 }
 
-// resize sets the number of pairs to that of the header, if it is within the limits.
+// resize sets the number of pairs to the number in the header, if it is within the limits.
 func (d *nestedDecoder) resize(m *Nested, h uint64) bool {
 	old := len(m.pairs)
 	n, ok := d.head.Pairs(h, cap(m.pairs), int(unsafe.Sizeof(nestedPair{})))

@@ -151,7 +151,7 @@ func (s *Point) markAll(c *stefrt.Check) {
 // clean clears all marks in s.
 func (s *Point) clean() { s.node.SetModified(0) }
 
-// markDiff marks what differs from held, and reports whether anything does.
+// markDiff marks what differs from held, and reports whether anything differs.
 func (s *Point) markDiff(held *Point) bool {
 	var mask uint64
 	mask |= stefrt.If(s.x != held.x, PointFieldX)

@@ -60,7 +60,7 @@ func (m *Raws) SetLen(n int) {
 	}
 }
 
-// grow sets the number of pairs to n. New pairs may have old contents.
+// grow sets the number of pairs to n. New pairs may still have the contents of removed pairs.
 func (m *Raws) grow(n int) {
 	if old := cap(m.pairs); n > old {
 		pairs := make([]*rawsPair, max(n, 2*old))
@@ -111,8 +111,8 @@ func (m *Raws) Set(i int, key []byte, value []byte) {
 	m.SetValue(i, value)
 }
 
-// Delete deletes the pairs from i up to but not including j. Those after them are
-// copied to the front.
+// Delete deletes the pairs from i up to but not including j. The contents of later pairs
+// move to lower indexes.
 func (m *Raws) Delete(i, j int) {
 	_ = m.pairs[i:j]
 	for to, p := range m.pairs[j:] {
@@ -195,7 +195,7 @@ func (m *Raws) markAll(c *stefrt.Check) {
 // clean clears all marks in m.
 func (m *Raws) clean() { m.node.SetModified(0) }
 
-// markDiff marks what differs from held, and reports whether anything does.
+// markDiff marks what differs from held, and reports whether anything differs.
 func (m *Raws) markDiff(held *Raws) bool {
 	mask := uint64(0)
 	if len(m.pairs) != len(held.pairs) {
@@ -304,7 +304,7 @@ func (d *rawsDecoder) Decode(m *Raws) {
 	}
 }
 
-// resize sets the number of pairs to that of the header, if it is within the limits.
+// resize sets the number of pairs to the number in the header, if it is within the limits.
 func (d *rawsDecoder) resize(m *Raws, h uint64) bool {
 	n, ok := d.head.Pairs(h, cap(m.pairs), int(unsafe.Sizeof(rawsPair{})))
 	m.grow(n)

@@ -60,7 +60,7 @@ func (m *Texts) SetLen(n int) {
 	}
 }
 
-// grow sets the number of pairs to n. New pairs may have old contents.
+// grow sets the number of pairs to n. New pairs may still have the contents of removed pairs.
 func (m *Texts) grow(n int) {
 	if old := cap(m.pairs); n > old {
 		pairs := make([]*textsPair, max(n, 2*old))
@@ -143,8 +143,8 @@ func (m *Texts) Append(key string, value string) {
 	m.Set(i, key, value)
 }
 
-// Delete deletes the pairs from i up to but not including j. Those after them are
-// copied to the front.
+// Delete deletes the pairs from i up to but not including j. The contents of later pairs
+// move to lower indexes.
 func (m *Texts) Delete(i, j int) {
 	_ = m.pairs[i:j]
 	for to, p := range m.pairs[j:] {
@@ -284,7 +284,7 @@ func (d *textsDecoder) Decode(m *Texts) {
 	}
 }
 
-// resize sets the number of pairs to that of the header, if it is within the limits.
+// resize sets the number of pairs to the number in the header, if it is within the limits.
 func (d *textsDecoder) resize(m *Texts, h uint64) bool {
 	n, ok := d.head.Pairs(h, cap(m.pairs), int(unsafe.Sizeof(textsPair{})))
 	m.grow(n)

@@ -60,7 +60,7 @@ func (m *Uints) SetLen(n int) {
 	}
 }
 
-// grow sets the number of pairs to n. New pairs may have old contents.
+// grow sets the number of pairs to n. New pairs may still have the contents of removed pairs.
 func (m *Uints) grow(n int) {
 	if old := cap(m.pairs); n > old {
 		pairs := make([]*uintsPair, max(n, 2*old))
@@ -137,8 +137,8 @@ func (m *Uints) Append(key uint64, value uint64) {
 	m.Set(i, key, value)
 }
 
-// Delete deletes the pairs from i up to but not including j. Those after them are
-// copied to the front.
+// Delete deletes the pairs from i up to but not including j. The contents of later pairs
+// move to lower indexes.
 func (m *Uints) Delete(i, j int) {
 	_ = m.pairs[i:j]
 	for to, p := range m.pairs[j:] {
@@ -282,7 +282,7 @@ func (d *uintsDecoder) Decode(m *Uints) {
 	}
 }
 
-// resize sets the number of pairs to that of the header, if it is within the limits.
+// resize sets the number of pairs to the number in the header, if it is within the limits.
 func (d *uintsDecoder) resize(m *Uints, h uint64) bool {
 	n, ok := d.head.Pairs(h, cap(m.pairs), int(unsafe.Sizeof(uintsPair{})))
 	m.grow(n)

@@ -62,7 +62,7 @@ func (m *Words) SetLen(n int) {
 	}
 }
 
-// grow sets the number of pairs to n. New pairs may have old contents.
+// grow sets the number of pairs to n. New pairs may still have the contents of removed pairs.
 func (m *Words) grow(n int) {
 	if old := cap(m.pairs); n > old {
 		pairs := make([]*wordsPair, max(n, 2*old))
@@ -159,8 +159,8 @@ func (m *Words) Append(key string, value string) {
 	m.Set(i, key, value)
 }
 
-// Delete deletes the pairs from i up to but not including j. Those after them are
-// copied to the front.
+// Delete deletes the pairs from i up to but not including j. The contents of later pairs
+// move to lower indexes.
 func (m *Words) Delete(i, j int) {
 	_ = m.pairs[i:j]
 	for to, p := range m.pairs[j:] {
@@ -233,7 +233,7 @@ func (m *Words) markAll(c *stefrt.Check) {
 // clean clears all marks in m.
 func (m *Words) clean() { m.node.SetModified(0) }
 
-// markDiff marks what differs from held, and reports whether anything does.
+// markDiff marks what differs from held, and reports whether anything differs.
 func (m *Words) markDiff(held *Words) bool {
 	mask := uint64(0)
 	if len(m.pairs) != len(held.pairs) {

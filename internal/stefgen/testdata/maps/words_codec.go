@@ -87,7 +87,7 @@ func (d *wordsDecoder) Decode(m *Words) {
 	}
 }
 
-// resize sets the number of pairs to that of the header, if it is within the limits.
+// resize sets the number of pairs to the number in the header, if it is within the limits.
 func (d *wordsDecoder) resize(m *Words, h uint64) bool {
 	n, ok := d.head.Pairs(h, cap(m.pairs), int(unsafe.Sizeof(wordsPair{})))
 	m.grow(n)

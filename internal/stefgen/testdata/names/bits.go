@@ -71,7 +71,7 @@ func (v *Bits) Type() BitsType {
 	return v.typ
 }
 
-// SetType sets the choice. A new choice has its initial value, an unknown one is set as None.
+// SetType sets the choice. A new choice has its initial value. An unknown choice is set as None.
 func (v *Bits) SetType(typ BitsType) {
 	if typ > BitsTypeSize {
 		typ = BitsTypeNone
@@ -96,7 +96,7 @@ func (v *Bits) SetType(typ BitsType) {
 	v.str = ""
 }
 
-// open allocates the box.
+// open allocates the box, which stores large choices.
 func (v *Bits) open() {
 	if v.box != nil {
 		return
@@ -327,7 +327,7 @@ func (d *bitsDecoder) Decode(v *Bits) {
 	v.typ = typ
 }
 
-// open allocates the box of v, if the record is within its memory limit.
+// open allocates the box of v. It returns false if the memory would exceed the limit of the record.
 func (d *bitsDecoder) open(v *Bits) bool {
 	if v.box == nil {
 		if !stefrt.Take(d.head.Alloc, &d.head, int(unsafe.Sizeof(bitsBox{}))) {

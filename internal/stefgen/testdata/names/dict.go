@@ -90,7 +90,7 @@ func (v *Dict) Type() DictType {
 	return v.typ
 }
 
-// SetType sets the choice. A new choice has its initial value, an unknown one is set as None.
+// SetType sets the choice. A new choice has its initial value. An unknown choice is set as None.
 func (v *Dict) SetType(typ DictType) {
 	if typ > DictTypeV {
 		typ = DictTypeNone
@@ -119,7 +119,7 @@ func (v *Dict) SetType(typ DictType) {
 	v.str = ""
 }
 
-// open allocates the box.
+// open allocates the box, which stores large choices.
 func (v *Dict) open() {
 	if v.box != nil {
 		return

@@ -130,7 +130,7 @@ func (d *dictDecoder) Decode(v *Dict) {
 	v.typ = typ
 }
 
-// open allocates the box of v, if the record is within its memory limit.
+// open allocates the box of v. It returns false if the memory would exceed the limit of the record.
 func (d *dictDecoder) open(v *Dict) bool {
 	if v.box == nil {
 		if !stefrt.Take(d.head.Alloc, &d.head, int(unsafe.Sizeof(dictBox{}))) {

@@ -65,7 +65,7 @@ func (v *Failure) Type() FailureType {
 	return v.typ
 }
 
-// SetType sets the choice. A new choice has its initial value, an unknown one is set as None.
+// SetType sets the choice. A new choice has its initial value. An unknown choice is set as None.
 func (v *Failure) SetType(typ FailureType) {
 	if typ > FailureTypeGoString {
 		typ = FailureTypeNone
@@ -83,7 +83,7 @@ func (v *Failure) SetType(typ FailureType) {
 	v.str = ""
 }
 
-// open allocates the box.
+// open allocates the box, which stores large choices.
 func (v *Failure) open() {
 	if v.box != nil {
 		return
@@ -275,7 +275,7 @@ func (d *failureDecoder) Decode(v *Failure) {
 	v.typ = typ
 }
 
-// open allocates the box of v, if the record is within its memory limit.
+// open allocates the box of v. It returns false if the memory would exceed the limit of the record.
 func (d *failureDecoder) open(v *Failure) bool {
 	if v.box == nil {
 		if !stefrt.Take(d.head.Alloc, &d.head, int(unsafe.Sizeof(failureBox{}))) {

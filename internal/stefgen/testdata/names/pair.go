@@ -70,7 +70,7 @@ func (v *Pair) Type() PairType {
 	return v.typ
 }
 
-// SetType sets the choice. A new choice has its initial value, an unknown one is set as None.
+// SetType sets the choice. A new choice has its initial value. An unknown choice is set as None.
 func (v *Pair) SetType(typ PairType) {
 	if typ > PairTypeQ {
 		typ = PairTypeNone
@@ -89,7 +89,7 @@ func (v *Pair) SetType(typ PairType) {
 	v.str = ""
 }
 
-// open allocates the box.
+// open allocates the box, which stores large choices.
 func (v *Pair) open() {
 	if v.box != nil {
 		return
@@ -313,7 +313,7 @@ func (d *pairDecoder) Decode(v *Pair) {
 	v.typ = typ
 }
 
-// open allocates the box of v, if the record is within its memory limit.
+// open allocates the box of v. It returns false if the memory would exceed the limit of the record.
 func (d *pairDecoder) open(v *Pair) bool {
 	if v.box == nil {
 		if !stefrt.Take(d.head.Alloc, &d.head, int(unsafe.Sizeof(pairBox{}))) {

@@ -65,7 +65,7 @@ func (v *Range) Type() RangeType {
 	return v.typ
 }
 
-// SetType sets the choice. A new choice has its initial value, an unknown one is set as None.
+// SetType sets the choice. A new choice has its initial value. An unknown choice is set as None.
 func (v *Range) SetType(typ RangeType) {
 	if typ > RangeTypeRanges {
 		typ = RangeTypeNone
@@ -87,7 +87,7 @@ func (v *Range) SetType(typ RangeType) {
 	v.num = 0
 }
 
-// open allocates the box.
+// open allocates the box, which stores large choices.
 func (v *Range) open() {
 	if v.box != nil {
 		return
@@ -283,7 +283,7 @@ func (d *rangeFieldDecoder) Decode(v *Range) {
 	v.typ = typ
 }
 
-// open allocates the box of v, if the record is within its memory limit.
+// open allocates the box of v. It returns false if the memory would exceed the limit of the record.
 func (d *rangeFieldDecoder) open(v *Range) bool {
 	if v.box == nil {
 		if !stefrt.Take(d.head.Alloc, &d.head, int(unsafe.Sizeof(rangeFieldBox{}))) {

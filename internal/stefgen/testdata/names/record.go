@@ -323,7 +323,7 @@ func (s *Record) E() *Box { return &s.e }
 func (s *Record) D() *list.Of[Box] { return (*list.Of[Box])(&s.d) }
 
 // B returns the field.
-// It belongs to the record; copy it to keep it.
+// The value belongs to the record; copy it to keep it.
 func (s *Record) B() []byte { return s.b }
 
 // SetB sets B.

@@ -10,7 +10,7 @@ import (
 )
 
 // RecordFields describes the schema of a stream of Record records: for each struct its
-// fields, as bits of Modified, for each oneof the last of its choices. It has 0
+// fields, as bits of Modified, and for each oneof the last of its choices. The value is 0
 // for a type that the stream does not use.
 type RecordFields struct {
 	Record, Slot, Head  uint64

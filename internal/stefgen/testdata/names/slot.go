@@ -273,7 +273,7 @@ func (s *Slot) edit(parent *stefrt.Node, bit uint64) *Slot {
 	return v
 }
 
-// markDiff marks what differs from held, and reports whether anything does.
+// markDiff marks what differs from held, and reports whether anything differs.
 func (s *Slot) markDiff(held *Slot) bool {
 	var mask uint64
 	mask |= stefrt.If(s.slotField != held.slotField, SlotFieldSlot)

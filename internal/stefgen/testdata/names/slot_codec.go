@@ -34,8 +34,8 @@ func (e *slotEncoder) register(b *stefrt.EncoderBuilder, name string) {
 }
 
 // Encode writes v, or a reference to an equal value written before, and
-// returns the shared value that the reader then holds. held is the value that it
-// held before, or nil if that is unknown.
+// returns the shared value that the reader has afterwards. held is the value that the
+// reader had before, or nil if that is unknown.
 func (e *slotEncoder) Encode(v, held *Slot) *Slot {
 	if ref, ok := e.dict.Known(&v.slot); ok {
 		e.head.Reference(ref)
@@ -65,7 +65,7 @@ func (e *slotEncoder) Encode(v, held *Slot) *Slot {
 	}
 	e.head.Write(1, 1)
 	e.encodeFields(v)
-	v.clean() // parts that the stream lacks still have marks, with which setters would not panic
+	v.clean() // fields that the stream lacks are still marked, and their setters would not panic
 	size := v.size()
 	v.slot.KeepSize(size)
 	e.dict.Remember(&v.slot, e.dict.Insert(sum, v, size))

@@ -64,7 +64,7 @@ func (v *Branch) Type() BranchType {
 	return v.typ
 }
 
-// SetType sets the choice. A new choice has its initial value, an unknown one is set as None.
+// SetType sets the choice. A new choice has its initial value. An unknown choice is set as None.
 func (v *Branch) SetType(typ BranchType) {
 	if typ > BranchTypeTree {
 		typ = BranchTypeNone
@@ -86,7 +86,7 @@ func (v *Branch) SetType(typ BranchType) {
 	v.num = 0
 }
 
-// open allocates the box.
+// open allocates the box, which stores large choices.
 func (v *Branch) open() {
 	if v.box != nil {
 		return
@@ -281,7 +281,7 @@ func (d *branchDecoder) Decode(v *Branch) {
 	v.typ = typ
 }
 
-// open allocates the box of v, if the record is within its memory limit.
+// open allocates the box of v. It returns false if the memory would exceed the limit of the record.
 func (d *branchDecoder) open(v *Branch) bool {
 	if v.box == nil {
 		if !stefrt.Take(d.head.Alloc, &d.head, int(unsafe.Sizeof(branchBox{}))) {

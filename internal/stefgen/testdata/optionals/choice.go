@@ -69,7 +69,7 @@ func (v *Choice) Type() ChoiceType {
 	return v.typ
 }
 
-// SetType sets the choice. A new choice has its initial value, an unknown one is set as None.
+// SetType sets the choice. A new choice has its initial value. An unknown choice is set as None.
 func (v *Choice) SetType(typ ChoiceType) {
 	if typ > ChoiceTypeInner {
 		typ = ChoiceTypeNone
@@ -92,7 +92,7 @@ func (v *Choice) SetType(typ ChoiceType) {
 	v.str = ""
 }
 
-// open allocates the box.
+// open allocates the box, which stores large choices.
 func (v *Choice) open() {
 	if v.box != nil {
 		return
@@ -327,7 +327,7 @@ func (d *choiceDecoder) Decode(v *Choice) {
 	v.typ = typ
 }
 
-// open allocates the box of v, if the record is within its memory limit.
+// open allocates the box of v. It returns false if the memory would exceed the limit of the record.
 func (d *choiceDecoder) open(v *Choice) bool {
 	if v.box == nil {
 		if !stefrt.Take(d.head.Alloc, &d.head, int(unsafe.Sizeof(choiceBox{}))) {

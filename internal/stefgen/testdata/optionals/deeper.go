@@ -255,7 +255,7 @@ func (s *Deeper) clean() {
 	}
 }
 
-// markDiff marks what differs from held, and reports whether anything does.
+// markDiff marks what differs from held, and reports whether anything differs.
 func (s *Deeper) markDiff(held *Deeper) bool {
 	var mask uint64
 	switch now, was := s.present&(1<<0), held.present&(1<<0); {

@@ -235,7 +235,7 @@ func (s *Inner) clean() {
 	}
 }
 
-// markDiff marks what differs from held, and reports whether anything does.
+// markDiff marks what differs from held, and reports whether anything differs.
 func (s *Inner) markDiff(held *Inner) bool {
 	var mask uint64
 	mask |= stefrt.If(s.a != held.a, InnerFieldA)

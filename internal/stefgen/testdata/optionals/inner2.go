@@ -68,7 +68,7 @@ func (s *Inner2) UnsetX() {
 
 // Y returns the field.
 // It is the zero value if it is absent.
-// It belongs to the record; copy it to keep it.
+// The value belongs to the record; copy it to keep it.
 func (s *Inner2) Y() []byte { return stefrt.IfPresent(s.present&(1<<1), s.y) }
 
 // HasY reports whether Y is present.
@@ -170,7 +170,7 @@ func (s *Inner2) markAll(c *stefrt.Check) {
 // clean clears all marks in s.
 func (s *Inner2) clean() { s.node.SetModified(0) }
 
-// markDiff marks what differs from held, and reports whether anything does.
+// markDiff marks what differs from held, and reports whether anything differs.
 func (s *Inner2) markDiff(held *Inner2) bool {
 	var mask uint64
 	switch now, was := s.present&(1<<0), held.present&(1<<0); {

@@ -10,9 +10,9 @@ import (
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
-// RecordDicts are the dictionaries of text of a stream of Record records. Setters that
-// have a reference of one skip the lookup of the text. A dictionary that the schema of
-// the stream does not use is nil: it has no references.
+// RecordDicts are the dictionaries of text of a stream of Record records. A setter that
+// receives a reference to an entry does not look up the text. A dictionary that the schema of
+// the stream does not use is nil, and has no entries.
 type RecordDicts struct {
 	Names *stef.TextDict
 }

@@ -503,7 +503,7 @@ func (s *Shared) edit(parent *stefrt.Node, bit uint64) *Shared {
 	return v
 }
 
-// markDiff marks what differs from held, and reports whether anything does.
+// markDiff marks what differs from held, and reports whether anything differs.
 func (s *Shared) markDiff(held *Shared) bool {
 	var mask uint64
 	switch now, was := s.present&(1<<0), held.present&(1<<0); {

@@ -62,7 +62,7 @@ func (m *Tags) SetLen(n int) {
 	}
 }
 
-// grow sets the number of pairs to n. New pairs may have old contents.
+// grow sets the number of pairs to n. New pairs may still have the contents of removed pairs.
 func (m *Tags) grow(n int) {
 	if old := cap(m.pairs); n > old {
 		pairs := make([]*tagsPair, max(n, 2*old))
@@ -129,8 +129,8 @@ func (m *Tags) Append(key string) *Inner {
 	return m.Value(i)
 }
 
-// Delete deletes the pairs from i up to but not including j. Those after them are
-// copied to the front.
+// Delete deletes the pairs from i up to but not including j. The contents of later pairs
+// move to lower indexes.
 func (m *Tags) Delete(i, j int) {
 	_ = m.pairs[i:j]
 	for to, p := range m.pairs[j:] {
@@ -224,7 +224,7 @@ func (m *Tags) clean() {
 	}
 }
 
-// markDiff marks what differs from held, and reports whether anything does.
+// markDiff marks what differs from held, and reports whether anything differs.
 func (m *Tags) markDiff(held *Tags) bool {
 	mask := uint64(0)
 	if len(m.pairs) != len(held.pairs) {

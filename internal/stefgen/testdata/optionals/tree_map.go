@@ -64,7 +64,7 @@ func (m *TreeMap) SetLen(n int) {
 	}
 }
 
-// grow sets the number of pairs to n. New pairs may have old contents.
+// grow sets the number of pairs to n. New pairs may still have the contents of removed pairs.
 func (m *TreeMap) grow(n int) {
 	if old := cap(m.pairs); n > old {
 		pairs := make([]*treeMapPair, max(n, 2*old))
@@ -131,8 +131,8 @@ func (m *TreeMap) Append(key string) *Tree {
 	return m.Value(i)
 }
 
-// Delete deletes the pairs from i up to but not including j. Those after them are
-// copied to the front.
+// Delete deletes the pairs from i up to but not including j. The contents of later pairs
+// move to lower indexes.
 func (m *TreeMap) Delete(i, j int) {
 	_ = m.pairs[i:j]
 	for to, p := range m.pairs[j:] {
@@ -286,7 +286,7 @@ func (d *treeMapDecoder) Decode(m *TreeMap) {
 	}
 }
 
-// resize sets the number of pairs to that of the header, if it is within the limits.
+// resize sets the number of pairs to the number in the header, if it is within the limits.
 func (d *treeMapDecoder) resize(m *TreeMap, h uint64) bool {
 	old := len(m.pairs)
 	n, ok := d.head.Pairs(h, cap(m.pairs), int(unsafe.Sizeof(treeMapPair{})))

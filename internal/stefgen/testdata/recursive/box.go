@@ -157,7 +157,7 @@ func (s *Box) clean() {
 	s.value.clean()
 }
 
-// markDiff marks what differs from held, and reports whether anything does.
+// markDiff marks what differs from held, and reports whether anything differs.
 func (s *Box) markDiff(held *Box) bool {
 	var mask uint64
 	mask |= stefrt.If(s.value.markDiff(&held.value), BoxFieldValue)

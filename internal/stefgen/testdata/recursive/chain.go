@@ -173,7 +173,7 @@ func (s *Chain) clean() {
 	}
 }
 
-// markDiff marks what differs from held, and reports whether anything does.
+// markDiff marks what differs from held, and reports whether anything differs.
 func (s *Chain) markDiff(held *Chain) bool {
 	var mask uint64
 	mask |= stefrt.If(s.n != held.n, ChainFieldN)

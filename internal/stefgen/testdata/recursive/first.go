@@ -173,7 +173,7 @@ func (s *First) clean() {
 	}
 }
 
-// markDiff marks what differs from held, and reports whether anything does.
+// markDiff marks what differs from held, and reports whether anything differs.
 func (s *First) markDiff(held *First) bool {
 	var mask uint64
 	mask |= stefrt.If(s.n != held.n, FirstFieldN)

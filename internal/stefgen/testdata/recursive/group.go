@@ -66,7 +66,7 @@ func (m *Group) SetLen(n int) {
 	}
 }
 
-// grow sets the number of pairs to n. New pairs may have old contents.
+// grow sets the number of pairs to n. New pairs may still have the contents of removed pairs.
 func (m *Group) grow(n int) {
 	if old := cap(m.pairs); n > old {
 		pairs := make([]*groupPair, max(n, 2*old))
@@ -87,8 +87,8 @@ func (m *Group) Key(i int) *Key { return &m.pairs[i].key }
 // Value returns the value of pair i. It panics if i is not below Len.
 func (m *Group) Value(i int) *Group { return &m.pairs[i].value }
 
-// Delete deletes the pairs from i up to but not including j. Those after them are
-// copied to the front.
+// Delete deletes the pairs from i up to but not including j. The contents of later pairs
+// move to lower indexes.
 func (m *Group) Delete(i, j int) {
 	_ = m.pairs[i:j]
 	for to, p := range m.pairs[j:] {
@@ -250,7 +250,7 @@ func (d *groupDecoder) Decode(m *Group) {
 	}
 }
 
-// resize sets the number of pairs to that of the header, if it is within the limits.
+// resize sets the number of pairs to the number in the header, if it is within the limits.
 func (d *groupDecoder) resize(m *Group, h uint64) bool {
 	old := len(m.pairs)
 	n, ok := d.head.Pairs(h, cap(m.pairs), int(unsafe.Sizeof(groupPair{})))

@@ -64,7 +64,7 @@ func (v *Key) Type() KeyType {
 	return v.typ
 }
 
-// SetType sets the choice. A new choice has its initial value, an unknown one is set as None.
+// SetType sets the choice. A new choice has its initial value. An unknown choice is set as None.
 func (v *Key) SetType(typ KeyType) {
 	if typ > KeyTypeInner {
 		typ = KeyTypeNone
@@ -86,7 +86,7 @@ func (v *Key) SetType(typ KeyType) {
 	v.str = ""
 }
 
-// open allocates the box.
+// open allocates the box, which stores large choices.
 func (v *Key) open() {
 	if v.box != nil {
 		return
@@ -291,7 +291,7 @@ func (d *keyDecoder) Decode(v *Key) {
 	v.typ = typ
 }
 
-// open allocates the box of v, if the record is within its memory limit.
+// open allocates the box of v. It returns false if the memory would exceed the limit of the record.
 func (d *keyDecoder) open(v *Key) bool {
 	if v.box == nil {
 		if !stefrt.Take(d.head.Alloc, &d.head, int(unsafe.Sizeof(keyBox{}))) {

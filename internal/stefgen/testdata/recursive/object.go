@@ -65,7 +65,7 @@ func (m *Object) SetLen(n int) {
 	}
 }
 
-// grow sets the number of pairs to n. New pairs may have old contents.
+// grow sets the number of pairs to n. New pairs may still have the contents of removed pairs.
 func (m *Object) grow(n int) {
 	if old := cap(m.pairs); n > old {
 		pairs := make([]*objectPair, max(n, 2*old))
@@ -172,8 +172,8 @@ func (m *Object) Append(key string) *Value {
 	return m.Value(i)
 }
 
-// Delete deletes the pairs from i up to but not including j. Those after them are
-// copied to the front.
+// Delete deletes the pairs from i up to but not including j. The contents of later pairs
+// move to lower indexes.
 func (m *Object) Delete(i, j int) {
 	_ = m.pairs[i:j]
 	for to, p := range m.pairs[j:] {
@@ -275,7 +275,7 @@ func (m *Object) clean() {
 	}
 }
 
-// markDiff marks what differs from held, and reports whether anything does.
+// markDiff marks what differs from held, and reports whether anything differs.
 func (m *Object) markDiff(held *Object) bool {
 	mask := uint64(0)
 	if len(m.pairs) != len(held.pairs) {

@@ -92,7 +92,7 @@ func (d *objectDecoder) Decode(m *Object) {
 	}
 }
 
-// resize sets the number of pairs to that of the header, if it is within the limits.
+// resize sets the number of pairs to the number in the header, if it is within the limits.
 func (d *objectDecoder) resize(m *Object, h uint64) bool {
 	old := len(m.pairs)
 	n, ok := d.head.Pairs(h, cap(m.pairs), int(unsafe.Sizeof(objectPair{})))

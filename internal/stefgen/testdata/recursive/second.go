@@ -142,7 +142,7 @@ func (s *Second) clean() {
 	s.byFirst.clean()
 }
 
-// markDiff marks what differs from held, and reports whether anything does.
+// markDiff marks what differs from held, and reports whether anything differs.
 func (s *Second) markDiff(held *Second) bool {
 	var mask uint64
 	mask |= stefrt.If(s.s != held.s, SecondFieldS)

@@ -236,7 +236,7 @@ func (s *Turn) clean() {
 	}
 }
 
-// markDiff marks what differs from held, and reports whether anything does.
+// markDiff marks what differs from held, and reports whether anything differs.
 func (s *Turn) markDiff(held *Turn) bool {
 	var mask uint64
 	s.loopSent = held.loop

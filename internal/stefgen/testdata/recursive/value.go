@@ -85,7 +85,7 @@ func (v *Value) Type() ValueType {
 	return v.typ
 }
 
-// SetType sets the choice. A new choice has its initial value, an unknown one is set as None.
+// SetType sets the choice. A new choice has its initial value. An unknown choice is set as None.
 func (v *Value) SetType(typ ValueType) {
 	if typ > ValueTypeSelf {
 		typ = ValueTypeNone
@@ -122,7 +122,7 @@ func (v *Value) SetType(typ ValueType) {
 	v.str = ""
 }
 
-// open allocates the box.
+// open allocates the box, which stores large choices.
 func (v *Value) open() {
 	if v.box != nil {
 		return

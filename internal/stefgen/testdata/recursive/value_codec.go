@@ -27,7 +27,7 @@ func (v *Value) clean() {
 	}
 }
 
-// markDiff marks what differs from held, and reports whether anything does.
+// markDiff marks what differs from held, and reports whether anything differs.
 func (v *Value) markDiff(held *Value) bool {
 	if v.Equal(held) {
 		v.node.SetModified(0)
@@ -221,7 +221,7 @@ func (d *valueDecoder) Decode(v *Value) {
 	v.typ = typ
 }
 
-// open allocates the box of v, if the record is within its memory limit.
+// open allocates the box of v. It returns false if the memory would exceed the limit of the record.
 func (d *valueDecoder) open(v *Value) bool {
 	if v.box == nil {
 		if !stefrt.Take(d.head.Alloc, &d.head, int(unsafe.Sizeof(valueBox{}))) {

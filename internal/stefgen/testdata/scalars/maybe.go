@@ -250,7 +250,7 @@ func (s *Maybe) UnsetWord() {
 
 // Raw returns the field.
 // It is the zero value if it is absent.
-// It belongs to the record; copy it to keep it.
+// The value belongs to the record; copy it to keep it.
 func (s *Maybe) Raw() []byte { return stefrt.IfPresent(s.present&(1<<6), s.raw) }
 
 // HasRaw reports whether Raw is present.
@@ -287,7 +287,7 @@ func (s *Maybe) UnsetRaw() {
 
 // Blob returns the field.
 // It is the zero value if it is absent.
-// It belongs to the record; copy it to keep it.
+// The value belongs to the record; copy it to keep it.
 func (s *Maybe) Blob() []byte { return stefrt.IfPresent(s.present&(1<<7), s.blob) }
 
 // HasBlob reports whether Blob is present.

@@ -120,7 +120,7 @@ func (s *Plain) SetWord(v string) {
 }
 
 // Raw returns the field.
-// It belongs to the record; copy it to keep it.
+// The value belongs to the record; copy it to keep it.
 func (s *Plain) Raw() []byte { return s.raw }
 
 // SetRaw sets Raw.
@@ -131,7 +131,7 @@ func (s *Plain) SetRaw(v []byte) {
 }
 
 // Blob returns the field.
-// It belongs to the record; copy it to keep it.
+// The value belongs to the record; copy it to keep it.
 func (s *Plain) Blob() []byte { return s.blob }
 
 // SetBlob sets Blob.

@@ -138,7 +138,7 @@ func (d *choiceDecoder) Decode(v *Choice) {
 	v.typ = typ
 }
 
-// open allocates the box of v, if the record is within its memory limit.
+// open allocates the box of v. It returns false if the memory would exceed the limit of the record.
 func (d *choiceDecoder) open(v *Choice) bool {
 	if v.box == nil {
 		if !stefrt.Take(d.head.Alloc, &d.head, int(unsafe.Sizeof(choiceBox{}))+5*int(unsafe.Sizeof(Inner{}))+2*int(unsafe.Sizeof(Middle{}))+1*int(unsafe.Sizeof(Outer{}))) {

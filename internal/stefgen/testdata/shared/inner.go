@@ -47,7 +47,7 @@ func (s *Inner) SetS(v string) {
 }
 
 // Raw returns the field.
-// It belongs to the record; copy it to keep it.
+// The value belongs to the record; copy it to keep it.
 func (s *Inner) Raw() []byte { return s.raw }
 
 // SetRaw sets Raw.
@@ -145,7 +145,7 @@ func (s *Inner) edit(parent *stefrt.Node, bit uint64) *Inner {
 	return v
 }
 
-// markDiff marks what differs from held, and reports whether anything does.
+// markDiff marks what differs from held, and reports whether anything differs.
 func (s *Inner) markDiff(held *Inner) bool {
 	var mask uint64
 	mask |= stefrt.If(s.s != held.s, InnerFieldS)
@@ -184,8 +184,8 @@ func (e *innerEncoder) register(b *stefrt.EncoderBuilder, name string) {
 }
 
 // Encode writes v, or a reference to an equal value written before, and
-// returns the shared value that the reader then holds. held is the value that it
-// held before, or nil if that is unknown.
+// returns the shared value that the reader has afterwards. held is the value that the
+// reader had before, or nil if that is unknown.
 func (e *innerEncoder) Encode(v, held *Inner) *Inner {
 	if ref, ok := e.dict.Known(&v.slot); ok {
 		e.head.Reference(ref)
@@ -215,7 +215,7 @@ func (e *innerEncoder) Encode(v, held *Inner) *Inner {
 	}
 	e.head.Write(1, 1)
 	e.encodeFields(v)
-	v.clean() // parts that the stream lacks still have marks, with which setters would not panic
+	v.clean() // fields that the stream lacks are still marked, and their setters would not panic
 	size := v.size()
 	v.slot.KeepSize(size)
 	e.dict.Remember(&v.slot, e.dict.Insert(sum, v, size))

@@ -67,7 +67,7 @@ func (m *Lists) SetLen(n int) {
 	}
 }
 
-// grow sets the number of pairs to n. New pairs may have old contents.
+// grow sets the number of pairs to n. New pairs may still have the contents of removed pairs.
 func (m *Lists) grow(n int) {
 	if old := cap(m.pairs); n > old {
 		pairs := make([]*listsPair, max(n, 2*old))
@@ -88,8 +88,8 @@ func (m *Lists) Key(i int) *Holder { return &m.pairs[i].key }
 // Value returns the value of pair i. It panics if i is not below Len.
 func (m *Lists) Value(i int) *list.Of[Choice] { return (*list.Of[Choice])(&m.pairs[i].value) }
 
-// Delete deletes the pairs from i up to but not including j. Those after them are
-// copied to the front.
+// Delete deletes the pairs from i up to but not including j. The contents of later pairs
+// move to lower indexes.
 func (m *Lists) Delete(i, j int) {
 	_ = m.pairs[i:j]
 	for to, p := range m.pairs[j:] {
@@ -264,7 +264,7 @@ func (d *listsDecoder) Decode(m *Lists) {
 	}
 }
 
-// resize sets the number of pairs to that of the header, if it is within the limits.
+// resize sets the number of pairs to the number in the header, if it is within the limits.
 func (d *listsDecoder) resize(m *Lists, h uint64) bool {
 	old := len(m.pairs)
 	n, ok := d.head.Pairs(h, cap(m.pairs), int(unsafe.Sizeof(listsPair{}))+5*int(unsafe.Sizeof(Inner{}))+2*int(unsafe.Sizeof(Middle{}))+1*int(unsafe.Sizeof(Outer{})))

@@ -103,7 +103,7 @@ func (s *Outer) EditOther() *Middle {
 func (s *Outer) Words() *list.Values[string] { return (*list.Values[string])(&s.words) }
 
 // Blob returns the field.
-// It belongs to the record; copy it to keep it.
+// The value belongs to the record; copy it to keep it.
 func (s *Outer) Blob() []byte { return s.blob }
 
 // SetBlob sets Blob.
@@ -276,7 +276,7 @@ func (s *Outer) edit(parent *stefrt.Node, bit uint64) *Outer {
 	return v
 }
 
-// markDiff marks what differs from held, and reports whether anything does.
+// markDiff marks what differs from held, and reports whether anything differs.
 func (s *Outer) markDiff(held *Outer) bool {
 	var mask uint64
 	mask |= stefrt.If(s.n != held.n, OuterFieldN)

@@ -163,7 +163,7 @@ func (s *Plain) clean() {
 	s.flags.Clean()
 }
 
-// markDiff marks what differs from held, and reports whether anything does.
+// markDiff marks what differs from held, and reports whether anything differs.
 func (s *Plain) markDiff(held *Plain) bool {
 	var mask uint64
 	s.innerSent = held.inner

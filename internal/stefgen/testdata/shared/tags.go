@@ -64,7 +64,7 @@ func (m *Tags) SetLen(n int) {
 	}
 }
 
-// grow sets the number of pairs to n. New pairs may have old contents.
+// grow sets the number of pairs to n. New pairs may still have the contents of removed pairs.
 func (m *Tags) grow(n int) {
 	if old := cap(m.pairs); n > old {
 		pairs := make([]*tagsPair, max(n, 2*old))
@@ -131,8 +131,8 @@ func (m *Tags) Append(key string) *Holder {
 	return m.Value(i)
 }
 
-// Delete deletes the pairs from i up to but not including j. Those after them are
-// copied to the front.
+// Delete deletes the pairs from i up to but not including j. The contents of later pairs
+// move to lower indexes.
 func (m *Tags) Delete(i, j int) {
 	_ = m.pairs[i:j]
 	for to, p := range m.pairs[j:] {
@@ -282,7 +282,7 @@ func (d *tagsDecoder) Decode(m *Tags) {
 	}
 }
 
-// resize sets the number of pairs to that of the header, if it is within the limits.
+// resize sets the number of pairs to the number in the header, if it is within the limits.
 func (d *tagsDecoder) resize(m *Tags, h uint64) bool {
 	old := len(m.pairs)
 	n, ok := d.head.Pairs(h, cap(m.pairs), int(unsafe.Sizeof(tagsPair{}))+5*int(unsafe.Sizeof(Inner{}))+2*int(unsafe.Sizeof(Middle{}))+1*int(unsafe.Sizeof(Outer{})))

@@ -2798,7 +2798,7 @@ func (s *Maybe) edit(parent *stefrt.Node, bit uint64) *Maybe {
 	return v
 }
 
-// markDiff marks what differs from held, and reports whether anything does.
+// markDiff marks what differs from held, and reports whether anything differs.
 func (s *Maybe) markDiff(held *Maybe) bool {
 	var mask uint64
 	switch now, was := s.present&(1<<0), held.present&(1<<0); {
