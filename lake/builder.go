@@ -105,8 +105,8 @@ func (b *Builder) RecordBatches(items Batch) (batches []arrow.RecordBatch, err e
 
 func (b *Builder) full() bool { return b.rows.n >= batchRows || b.rows.bytes >= batchBytes }
 
-// add appends items. It calls the function after once for each item that it appended. If it left out
-// items, it returns ItemErrors.
+// add appends items, and calls after once for each item that it appended. If it left out items, it
+// returns ItemErrors.
 func (b *Builder) add(items Batch, after func() error) error {
 	if items.Signal != b.signal {
 		return fmt.Errorf("%w: %s cannot be written to a table of %s", ErrSignal, items.Signal, b.signal)
@@ -187,8 +187,8 @@ func (b *Builder) addLogs(ld plog.Logs, after func() error) error {
 	return nil
 }
 
-// addEach calls add and after for each item, until one of these calls returns an error. It leaves
-// out items that readers refuse, and notes them. Each item has also the weight of more.
+// addEach calls add and after for each item, until one of these calls returns an error. It leaves out
+// items that readers refuse, and counts them in r.refused. more is added to the weight of each item.
 func addEach[T any, S interface {
 	Len() int
 	At(int) T

@@ -46,8 +46,8 @@ func (c *columns) span(from, to int64) (int, int) {
 	return int(from), int(to)
 }
 
-// elements returns the range of the elements of a list; null is an empty list. It returns an error if
-// an element is null: the array has an arbitrary value in its place.
+// elements returns the range of the elements of a list; null is an empty list. It returns an error if an
+// element is null, because the array stores an arbitrary value for this element.
 func (c *columns) elements(name string, a *array.List, i int) (from, to int, err error) {
 	if a.IsNull(i) {
 		return 0, 0, nil
@@ -100,8 +100,8 @@ type times struct {
 	name string // name of the column
 }
 
-// pass passes the time of a row to set; null is 0. It returns an error for a time before 1970, because
-// OTLP, whose times are unsigned, would have a time after 2554 instead.
+// pass passes the time of a row to set; null is 0. It returns an error for a time before 1970: times of
+// OTLP are unsigned, so the time would become one after 2554.
 func (t times) pass(i int, set func(pcommon.Timestamp)) error {
 	if t.IsNull(i) {
 		set(0)
@@ -128,8 +128,8 @@ func (c *columns) attributesFrom(name string, pairs, types arrow.Array) *attribu
 	return &attributesIn{c, name, m, textsOf(m.Keys()), textsOf(m.Items()), textsOf(types)}
 }
 
-// offsets returns the range of the attributes of a row. A null map has none, even if the array has
-// attributes in its place.
+// offsets returns the range of the attributes of a row. A row whose map is null has no attributes, even
+// if the array stores some for it.
 func (a *attributesIn) offsets(i int) (from, to int64) {
 	if a.pairs.IsNull(i) {
 		return 0, 0

@@ -109,17 +109,17 @@ func (c *columns) withoutOTLP(s Signal) func(i, size int) []byte {
 	switch s {
 	case Metrics:
 		in, m := newPointColumns(c), &pmetric.ProtoMarshaler{}
-		return alone(c, in.row, &in.into, pmetric.NewMetrics, m.MetricsSize, m.MarshalMetrics)
+		return encodeRow(c, in.row, &in.into, pmetric.NewMetrics, m.MetricsSize, m.MarshalMetrics)
 	case Traces:
 		in, m := newSpanColumns(c), &ptrace.ProtoMarshaler{}
-		return alone(c, in.row, &in.into, ptrace.NewTraces, m.TracesSize, m.MarshalTraces)
+		return encodeRow(c, in.row, &in.into, ptrace.NewTraces, m.TracesSize, m.MarshalTraces)
 	}
 	in, m := newLogColumns(c), &plog.ProtoMarshaler{}
-	return alone(c, in.row, &in.into, plog.NewLogs, m.LogsSize, m.MarshalLogs)
+	return encodeRow(c, in.row, &in.into, plog.NewLogs, m.LogsSize, m.MarshalLogs)
 }
 
-// alone implements withoutOTLP for one signal. row reads a row and adds its item to *into.
-func alone[T any](c *columns, row func(int) error, into *T, empty func() T, sizeOf func(T) int, marshal func(T) ([]byte, error)) func(i, size int) []byte {
+// encodeRow implements withoutOTLP for one signal. row reads a row and adds its item to *into.
+func encodeRow[T any](c *columns, row func(int) error, into *T, empty func() T, sizeOf func(T) int, marshal func(T) ([]byte, error)) func(i, size int) []byte {
 	return func(i, size int) []byte {
 		*into = empty()
 		c.fresh()

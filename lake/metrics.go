@@ -120,8 +120,8 @@ func optional(b *array.Float64Builder, v float64, has bool) {
 	}
 }
 
-// noNumber, noDistribution, noBuckets and noExponential append null to columns that the type of
-// the point does not have.
+// noNumber, noDistribution, noBuckets and noExponential append null to columns that are only for points
+// of other types.
 func (r *pointRows) noNumber() {
 	r.int.AppendNull()
 	r.double.AppendNull()

@@ -81,8 +81,8 @@ func withNull(a arrow.Array, i int) arrow.Array {
 	return withData(a, buffers, a.Data().Children())
 }
 
-// TestNullElements: a reader refuses a null in a list. It returned an arbitrary value in its place, such as
-// the value of another row.
+// TestNullElements: a reader refuses a null in a list. In the place of the null, the array stores an
+// arbitrary value, such as the value of another row.
 func TestNullElements(t *testing.T) {
 	second := func(list arrow.Array) arrow.Array {
 		elements := withNull(list.(*array.List).ListValues(), 1)
@@ -114,7 +114,7 @@ func TestNullElements(t *testing.T) {
 	f(spans, "links", "", second)
 }
 
-// TestEarlyTimes: a reader refuses a time before 1970. It returned a time after 2554.
+// TestEarlyTimes: a reader refuses a time before 1970. In OTLP it would become a time after 2554.
 func TestEarlyTimes(t *testing.T) {
 	early := func(a arrow.Array) arrow.Array {
 		b := array.NewTimestampBuilder(memory.DefaultAllocator, a.DataType().(*arrow.TimestampType))
@@ -153,8 +153,8 @@ func TestEarlyTimes(t *testing.T) {
 	}
 }
 
-// TestNullMap: a row whose map is null has no attributes, even if the map of the row before has the same
-// attributes as the array has in the place of the null.
+// TestNullMap: a row whose map is null has no attributes. In the test, the array stores attributes for
+// the null, and they equal the attributes of the row before.
 func TestNullMap(t *testing.T) {
 	items := lake.Batch{Signal: lake.Logs, Logs: plog.NewLogs()}
 	for range 2 {

@@ -17,8 +17,8 @@ import (
 // batchBytes. It is a variable for tests.
 var maxItemElements = 15_000_000
 
-// A weight is what a reader counts in an item. A writer compares it with the limits before it
-// appends the item, because builders of Arrow cannot remove a row.
+// A weight has the counts of an item that a reader limits. A writer compares them with the limits before
+// it appends the item, because builders of Arrow cannot remove a row.
 type weight struct {
 	elements int  // elements of lists and maps, as columns.span counts them
 	messages int  // messages of OTLP, as columns.checkOTLP counts them, or up to baseMessages more

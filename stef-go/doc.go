@@ -157,16 +157,16 @@
 //
 // # How the code is built
 //
-// Every line belongs to a tempo, which decides what the code may use:
+// All code runs at one of four frequencies. The frequency determines what the code may use:
 //
-//	tempo   runs                     may use                             home
-//	value   per field, about 1 ns    leaf methods that are inlined       bitio, codec
-//	record  per record, about 100 ns generated straight-line code        otelstef, stefrt
-//	frame   per flush                interfaces, loops over columns,     stefrt, column,
-//	                                 zstd, errors that say where         internal/frame
-//	stream  per connection           options                             stef
+//	runs per  time                     may use                           packages
+//	value     about 1 ns per field     leaf methods that are inlined     bitio, codec
+//	record    about 100 ns per record  generated straight-line code      otelstef, stefrt
+//	frame     one flush                interfaces, loops over columns,   stefrt, column,
+//	                                   zstd, errors with a location      internal/frame
+//	stream    one connection           options                           stef
 //
-// Code at value and record tempo allocates nothing in steady state. The
+// Code that runs per value or per record allocates nothing in steady state. The
 // specification is in the folder stef-spec; comments cite it as "spec: #anchor".
 // Package dynamic is a second, slow and simple implementation of the whole format.
 // Tests compare the fast implementation with it.

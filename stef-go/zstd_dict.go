@@ -14,9 +14,9 @@ import (
 // MaxZstdDictBytes is the maximum size of the content of a ZstdDict.
 const MaxZstdDictBytes = 1 << 20
 
-// ZstdDict is text that both ends of a stream have in advance, so that zstd refers
-// to it instead of sending it. It makes short streams smaller, such as messages that
-// decode on their own; long streams gain little.
+// ZstdDict is text that both ends of a stream have in advance, so that zstd refers to it instead of
+// sending it. It makes short streams smaller, such as messages that are decoded without earlier messages.
+// In long streams it saves little.
 //
 // Good content is what the streams are likely to contain: the bytes of an
 // uncompressed stream of typical records, with the most frequent text at the end. A

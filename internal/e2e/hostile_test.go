@@ -162,7 +162,7 @@ exporters:
 			// one of five attempts succeeds.
 			for attempt := 1; ; attempt++ {
 				alone := p99(honest.await(t, 600))
-				most, took := c.besiege(t, i, entry, honest)
+				most, took := c.attackDuring(t, i, entry, honest)
 				beside := p99(took)
 				t.Logf("%s: at most %.0f MiB resident, %d honest batches beside it, p99 %v, alone %v", attack.name, most, len(took), beside, alone)
 				require.Less(t, most, float64(receiverSum), attack.name)
@@ -176,10 +176,10 @@ exporters:
 	}
 }
 
-// besiege repeats an attack until the honest client has sent 1,000 batches during the attack, or
-// for half a minute. It returns the largest resident memory of the Collector in MiB, and the
-// latencies of these batches.
-func (c *collector) besiege(t *testing.T, attack int, address string, honest *honestClient) (most float64, took []time.Duration) {
+// attackDuring repeats an attack until the honest client has sent 1,000 batches during the attack, or for
+// half a minute. It returns the largest resident memory of the Collector in MiB, and the latencies of
+// these batches.
+func (c *collector) attackDuring(t *testing.T, attack int, address string, honest *honestClient) (most float64, took []time.Duration) {
 	attacker := startAttacker(t, attack, address)
 	_ = honest.take(t)
 	for begin := time.Now(); ; time.Sleep(honestPause) {

@@ -5,7 +5,7 @@ package e2e
 
 import (
 	"context"
-	bin "encoding/binary" // the function binary returns the Collector
+	bin "encoding/binary" // named bin, because the function binary returns the Collector
 	"fmt"
 	"math/bits"
 	"math/rand/v2"
@@ -104,11 +104,11 @@ func (p *places) arrived(ids []uint64) (n int) {
 	return n
 }
 
-// met returns three figures for the given number of traces from first on. met is the number of
-// traces with all spans at one backend. shares is the number of these traces at each backend. together
-// says how many spans of a trace arrived at one backend: it takes the backend with the most spans of
-// each trace, and is the mean over the traces. A span counts at each backend where it arrived.
-func (p *places) met(first, traces int) (met int, shares [backends]int, together float64) {
+// complete examines the given number of traces from first on. whole is the number of traces with all
+// spans at one backend, and shares is the number of these traces at each backend. together is a mean over
+// the traces: the number of spans at the backend that received the most spans of the trace. A span counts
+// at each backend where it arrived.
+func (p *places) complete(first, traces int) (whole int, shares [backends]int, together float64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for trace := first; trace < first+traces; trace++ {
@@ -123,11 +123,11 @@ func (p *places) met(first, traces int) (met int, shares [backends]int, together
 		}
 		together += float64(slices.Max(spans[:])) / float64(traces)
 		if bits.OnesCount8(at) == 1 {
-			met++
+			whole++
 			shares[bits.TrailingZeros8(at)]++
 		}
 	}
-	return met, shares, together
+	return whole, shares, together
 }
 
 func spanNumber(trace, n int) uint64 { return uint64(trace*spansPerTrace+n) + 1 }
@@ -221,7 +221,7 @@ func TestRoutingBackendKilled(t *testing.T) {
 		require.Eventually(t, func() bool { return areUp(n) }, time.Minute, 20*time.Millisecond)
 	}
 	phases := 0
-	run := func(name string, halfway func()) (met int, shares [backends]int) {
+	run := func(name string, halfway func()) (whole int, shares [backends]int) {
 		t.Helper()
 		first := phases * traces
 		phases++
@@ -229,32 +229,32 @@ func TestRoutingBackendKilled(t *testing.T) {
 		require.Len(t, acknowledged, traces*spansPerTrace, name)
 		require.Eventually(t, func() bool { return p.arrived(acknowledged) == len(acknowledged) }, 60*time.Second, 20*time.Millisecond,
 			"%s: spans that the agent acknowledged do not arrive", name)
-		met, shares, together := p.met(first, traces)
-		t.Logf("%s: the spans of %d of %d traces met, by backend %d; %.2f of %d spans of a trace in one place", name, met, traces, shares, together, spansPerTrace)
-		require.GreaterOrEqual(t, together, float64(spansPerTrace*met)/float64(traces)-1e-6)
-		return met, shares
+		whole, shares, together := p.complete(first, traces)
+		t.Logf("%s: %d of %d traces have all spans at one backend, by backend %d; %.2f of %d spans of a trace in one place", name, whole, traces, shares, together, spansPerTrace)
+		require.GreaterOrEqual(t, together, float64(spansPerTrace*whole)/float64(traces)-1e-6)
+		return whole, shares
 	}
 
 	run("first connections", nil)
 	up(3)
-	met, before := run("three backends", nil)
-	require.Equal(t, traces, met)
+	whole, before := run("three backends", nil)
+	require.Equal(t, traces, whole)
 	for _, share := range before {
 		require.InDelta(t, float64(traces)/backends, share, float64(traces)/8)
 	}
-	met, _ = run("while one is killed", func() { processes[1].kill() })
-	require.Greater(t, met, traces/3)
+	whole, _ = run("while one is killed", func() { processes[1].kill() })
+	require.Greater(t, whole, traces/3)
 	up(2)
-	met, shares := run("two backends", nil)
-	require.Equal(t, traces, met)
+	whole, shares := run("two backends", nil)
+	require.Equal(t, traces, whole)
 	require.Zero(t, shares[1])
 	begin(1)
 	for deadline := time.Now().Add(30 * time.Second); !areUp(3); { // the exporter tries to connect every 5 s
 		require.True(t, time.Now().Before(deadline))
-		met, _ = run("while it returns", nil)
-		require.Greater(t, met, traces/3)
+		whole, _ = run("while it returns", nil)
+		require.Greater(t, whole, traces/3)
 	}
-	met, shares = run("three backends again", nil)
-	require.Equal(t, traces, met)
+	whole, shares = run("three backends again", nil)
+	require.Equal(t, traces, whole)
 	require.Positive(t, shares[1])
 }

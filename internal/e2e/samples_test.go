@@ -190,7 +190,7 @@ var figures = []figure{
 // starting.
 const settled = 5 * time.Second
 
-type flatness struct {
+type growthCheck struct {
 	figure       figure
 	process      string
 	early, late  float64 // medians of the second and of the last fifth of the run
@@ -198,16 +198,16 @@ type flatness struct {
 	samplesCount int
 }
 
-func (f flatness) flat() bool {
+func (f growthCheck) flat() bool {
 	return f.late <= 1.25*f.early+f.figure.slack && f.peak <= f.figure.most
 }
 
-// flatnesses compares the beginning and the end of a run. A run shorter than a minute has too
+// growthChecks compares the beginning and the end of a run. A run shorter than a minute has too
 // few samples for medians, so only its peaks are checked.
-func flatnesses(list []sample, length time.Duration) (all []flatness) {
+func growthChecks(list []sample, length time.Duration) (all []growthCheck) {
 	for _, process := range []string{"agent", "backend"} {
 		for _, f := range figures {
-			flat := flatness{figure: f, process: process}
+			flat := growthCheck{figure: f, process: process}
 			var early, late []float64
 			for _, s := range list {
 				if s.process != process {
@@ -246,7 +246,7 @@ func TestFlatnesses(t *testing.T) {
 			at := time.Duration(i) * time.Second
 			list = append(list, sample{at: at, age: at, process: "agent", resident: 100 + grow*float64(i), routines: 100, files: 10})
 		}
-		for _, f := range flatnesses(list, 2*time.Minute) {
+		for _, f := range growthChecks(list, 2*time.Minute) {
 			flat = append(flat, f.flat())
 		}
 		return flat

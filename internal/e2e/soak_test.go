@@ -85,8 +85,8 @@ const soakPipelines = `    logs:
   extensions: [%s]
 `
 
-// rig is a pair of an agent and a backend that use TLS. The agent has its queue on disk.
-type rig struct {
+// soakPair is an agent and a backend that use TLS. The agent has its queue on disk.
+type soakPair struct {
 	t              *testing.T
 	sink           *sink
 	network        *netfault.Proxy
@@ -111,11 +111,11 @@ type seenFault struct {
 	name                  string
 }
 
-func newRig(t *testing.T) *rig {
+func newSoakPair(t *testing.T) *soakPair {
 	t.Helper()
 	binary(t)
 	dir := t.TempDir()
-	r := &rig{t: t, sink: newSink(t), entry: address(t), exit: address(t), dir: dir, storage: filepath.Join(dir, "queue"),
+	r := &soakPair{t: t, sink: newSink(t), entry: address(t), exit: address(t), dir: dir, storage: filepath.Join(dir, "queue"),
 		authority: newAuthority(t, dir), random: rand.New(rand.NewPCG(1, 0)), started: time.Now()}
 	require.NoError(t, os.Mkdir(r.storage, 0o700))
 	r.limited = mountSmall(t, r.storage)
@@ -147,7 +147,7 @@ func mountSmall(t *testing.T, dir string) error {
 	return nil
 }
 
-func (r *rig) backlog() int {
+func (r *soakPair) backlog() int {
 	if r.load == nil {
 		return 0
 	}
@@ -155,7 +155,7 @@ func (r *rig) backlog() int {
 	return max(0, r.load.acknowledged()-once)
 }
 
-func (r *rig) startBackend() {
+func (r *soakPair) startBackend() {
 	r.t.Helper()
 	debug := address(r.t)
 	r.backend = start(r.t, "backend",
@@ -164,7 +164,7 @@ func (r *rig) startBackend() {
 	r.sampler.observe("backend", r.backend, debug)
 }
 
-func (r *rig) startAgent() {
+func (r *soakPair) startAgent() {
 	r.t.Helper()
 	debug := address(r.t)
 	r.agent = start(r.t, "agent",
@@ -173,32 +173,32 @@ func (r *rig) startAgent() {
 	r.sampler.observe("agent", r.agent, debug)
 }
 
-func (r *rig) killAgent() {
+func (r *soakPair) killAgent() {
 	r.failed += r.attempts()
 	r.kills++
 	r.sampler.observe("agent", nil, "")
 	r.agent.kill()
 }
 
-func (r *rig) killBackend() {
+func (r *soakPair) killBackend() {
 	r.sampler.observe("backend", nil, "")
 	r.backend.kill()
 }
 
-func (r *rig) attempts() float64 {
+func (r *soakPair) attempts() float64 {
 	n, _ := r.agent.sum(r.t, "otelcol_exporter_stef_failed_attempts")
 	return n
 }
 
 // rotate replaces the certificate of the backend.
-func (r *rig) rotate() {
+func (r *soakPair) rotate() {
 	r.t.Helper()
 	r.serial++
 	r.authority.issue(r.t, r.serial)
 }
 
 // serves reports whether the backend uses the newest certificate.
-func (r *rig) serves() bool {
+func (r *soakPair) serves() bool {
 	conn, err := tls.Dial("tcp", r.exit, &tls.Config{RootCAs: r.authority.pool, NextProtos: []string{"h2"}})
 	if err != nil {
 		return false
@@ -208,7 +208,7 @@ func (r *rig) serves() bool {
 }
 
 // fill leaves no space on the file system of the queue.
-func (r *rig) fill() {
+func (r *soakPair) fill() {
 	r.t.Helper()
 	f, err := os.Create(filepath.Join(r.storage, filler))
 	require.NoError(r.t, err)
@@ -227,55 +227,55 @@ type fault struct {
 	name    string
 	kills   bool // whether the fault kills a process; only TestChaos has such faults
 	between time.Duration
-	begin   func(r *rig)
-	end     func(r *rig)
+	begin   func(r *soakPair)
+	end     func(r *soakPair)
 }
 
-func nothing(*rig) {}
+func nothing(*soakPair) {}
 
 func refusal() error { return status.Error(codes.Unavailable, "the sink is under pressure") }
 
 // faults are all faults. A run causes all possible faults in a random order, and then again in a
 // new random order.
 var faults = []fault{
-	{"kill -9 of the agent", true, 0, (*rig).killAgent, (*rig).startAgent},
-	{"kill -9 of the backend", true, 2 * time.Second, (*rig).killBackend, (*rig).startBackend},
+	{"kill -9 of the agent", true, 0, (*soakPair).killAgent, (*soakPair).startAgent},
+	{"kill -9 of the backend", true, 2 * time.Second, (*soakPair).killBackend, (*soakPair).startBackend},
 	{"kill -9 of both", true, time.Second,
-		func(r *rig) { r.killBackend(); r.killAgent() },
-		func(r *rig) { r.startAgent(); r.startBackend() }},
-	{"cut", false, 0, func(r *rig) { r.network.Cut() }, nothing},
+		func(r *soakPair) { r.killBackend(); r.killAgent() },
+		func(r *soakPair) { r.startAgent(); r.startBackend() }},
+	{"cut", false, 0, func(r *soakPair) { r.network.Cut() }, nothing},
 	{"refuse connections", false, 3 * time.Second,
-		func(r *rig) { r.network.Refuse(true); r.network.Cut() },
-		func(r *rig) { r.network.Refuse(false) }},
+		func(r *soakPair) { r.network.Refuse(true); r.network.Cut() },
+		func(r *soakPair) { r.network.Refuse(false) }},
 	{"stall, short", false, 2 * time.Second,
-		func(r *rig) { r.network.Stall(netfault.Both) },
-		func(r *rig) { r.network.Resume(netfault.Both) }},
+		func(r *soakPair) { r.network.Stall(netfault.Both) },
+		func(r *soakPair) { r.network.Resume(netfault.Both) }},
 	{"stall, longer than the timeout", false, 7 * time.Second,
-		func(r *rig) { r.network.Stall(netfault.Both) },
-		func(r *rig) { r.network.Resume(netfault.Both) }},
+		func(r *soakPair) { r.network.Stall(netfault.Both) },
+		func(r *soakPair) { r.network.Resume(netfault.Both) }},
 	{"stall of acknowledgements", false, 7 * time.Second,
-		func(r *rig) { r.network.Stall(netfault.Down) },
-		func(r *rig) { r.network.Resume(netfault.Down) }},
+		func(r *soakPair) { r.network.Stall(netfault.Down) },
+		func(r *soakPair) { r.network.Resume(netfault.Down) }},
 	{"slow, 8 KiB a second", false, 6 * time.Second,
-		func(r *rig) { r.network.Rate(netfault.Up, 8<<10) },
-		func(r *rig) { r.network.Rate(netfault.Up, 0) }},
+		func(r *soakPair) { r.network.Rate(netfault.Up, 8<<10) },
+		func(r *soakPair) { r.network.Rate(netfault.Up, 0) }},
 	{"truncate, to the backend", false, time.Second,
-		func(r *rig) { r.network.KillAfter(netfault.Up, 1+r.random.Int64N(8<<10)) }, nothing},
+		func(r *soakPair) { r.network.KillAfter(netfault.Up, 1+r.random.Int64N(8<<10)) }, nothing},
 	{"truncate, to the agent", false, time.Second,
-		func(r *rig) { r.network.KillAfter(netfault.Down, 1+r.random.Int64N(256)) }, nothing},
-	{"half-close", false, time.Second, func(r *rig) { r.network.HalfClose(netfault.Up) }, nothing},
-	{"duplicate bytes, to the backend", false, time.Second, func(r *rig) { r.network.Repeat(netfault.Up) }, nothing},
-	{"duplicate bytes, to the agent", false, time.Second, func(r *rig) { r.network.Repeat(netfault.Down) }, nothing},
+		func(r *soakPair) { r.network.KillAfter(netfault.Down, 1+r.random.Int64N(256)) }, nothing},
+	{"half-close", false, time.Second, func(r *soakPair) { r.network.HalfClose(netfault.Up) }, nothing},
+	{"duplicate bytes, to the backend", false, time.Second, func(r *soakPair) { r.network.Repeat(netfault.Up) }, nothing},
+	{"duplicate bytes, to the agent", false, time.Second, func(r *soakPair) { r.network.Repeat(netfault.Down) }, nothing},
 	{"the sink refuses", false, 3 * time.Second,
-		func(r *rig) { r.sink.setRefuse(refusal) },
-		func(r *rig) { r.sink.setRefuse(nil) }},
-	{"another certificate", false, 0, (*rig).rotate,
-		func(r *rig) {
+		func(r *soakPair) { r.sink.setRefuse(refusal) },
+		func(r *soakPair) { r.sink.setRefuse(nil) }},
+	{"another certificate", false, 0, (*soakPair).rotate,
+		func(r *soakPair) {
 			require.Eventually(r.t, r.serves, 20*time.Second, 100*time.Millisecond, "the backend does not use its new certificate")
 			r.network.Cut()
 		}},
 	{"full disk of the queue", false, time.Second,
-		func(r *rig) {
+		func(r *soakPair) {
 			r.network.Refuse(true)
 			r.network.Cut()
 			// Wait until each consumer has read a batch that it cannot send. Then no batch is
@@ -284,7 +284,7 @@ var faults = []fault{
 			time.Sleep(time.Second)
 			r.fill()
 		},
-		func(r *rig) {
+		func(r *soakPair) {
 			// The disk is full, but the queue accepts requests until it has used the free pages of its files.
 			_, _, before := r.load.results()
 			require.Eventually(r.t, func() bool {
@@ -321,7 +321,7 @@ const faultEvery = 8 * time.Second
 func endure(t *testing.T, name string, kills bool) {
 	t.Parallel()
 	length := soakTime(t)
-	r := newRig(t)
+	r := newSoakPair(t)
 	done := make(chan struct{})
 	var sampling sync.WaitGroup
 	sampling.Go(func() { r.sampler.run(2*time.Second, done) })
@@ -350,7 +350,7 @@ func endure(t *testing.T, name string, kills bool) {
 }
 
 // shuffled returns the possible faults in a random order.
-func (r *rig) shuffled(kills bool) (deck []fault) {
+func (r *soakPair) shuffled(kills bool) (deck []fault) {
 	for _, f := range faults {
 		if f.kills && !kills || strings.HasPrefix(f.name, "full disk") && r.limited != nil {
 			continue
@@ -362,7 +362,7 @@ func (r *rig) shuffled(kills bool) (deck []fault) {
 }
 
 // alive fails if a process has ended on its own.
-func (r *rig) alive() {
+func (r *soakPair) alive() {
 	r.t.Helper()
 	for _, c := range []*collector{r.agent, r.backend} {
 		select {
@@ -373,7 +373,7 @@ func (r *rig) alive() {
 	}
 }
 
-func (r *rig) cause(f fault) {
+func (r *soakPair) cause(f fault) {
 	r.t.Helper()
 	seen := seenFault{name: f.name, at: time.Since(r.started)}
 	f.begin(r)
@@ -391,7 +391,7 @@ func (r *rig) cause(f fault) {
 
 // report checks the figures of a run. It writes them to the folder in STEF_SOAK_OUT, if this is
 // set.
-func (r *rig) report(name string, length time.Duration) {
+func (r *soakPair) report(name string, length time.Duration) {
 	t := r.t
 	offered, accepted, refused := r.load.results()
 	missing, _ := r.sink.missing(accepted)
@@ -418,7 +418,7 @@ func (r *rig) report(name string, length time.Duration) {
 	if r.limited != nil {
 		fmt.Fprintf(&b, "NOT TESTED: full disk of the queue: %v\n", r.limited)
 	}
-	flat := flatnesses(list, length)
+	flat := growthChecks(list, length)
 	for _, f := range flat {
 		fmt.Fprintf(&b, "%s of the %s: early %.0f, late %.0f, peak %.0f, bound %.0f\n", f.figure.name, f.process, f.early, f.late, f.peak, f.figure.most)
 	}
@@ -437,7 +437,7 @@ func (r *rig) report(name string, length time.Duration) {
 }
 
 // write writes the files from which benchmarks/soak makes a page.
-func (r *rig) write(dir, summary string, list []sample) {
+func (r *soakPair) write(dir, summary string, list []sample) {
 	t := r.t
 	require.NoError(t, errors.Join(
 		os.MkdirAll(dir, 0o777),

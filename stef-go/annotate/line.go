@@ -56,7 +56,7 @@ func (p *printer) element(e *dynamic.Event, text string, room int) []byte {
 
 func (p *printer) bytes(e *dynamic.Event, text string, room int) {
 	if len(e.Data) == 0 {
-		p.meant(0, text)
+		p.addMeaning(0, text)
 	}
 	for at := 0; at < len(e.Data); at += bytesPerLine {
 		if len(p.line) >= room {
@@ -66,7 +66,7 @@ func (p *printer) bytes(e *dynamic.Event, text string, room int) {
 		start := len(p.line)
 		p.offset(e, int64(at))
 		p.line = fmt.Appendf(p.line, ": % x", e.Data[at:min(at+bytesPerLine, len(e.Data))])
-		p.meant(start, text)
+		p.addMeaning(start, text)
 		text = ""
 	}
 }
@@ -84,7 +84,7 @@ func (p *printer) bits(e *dynamic.Event, text string) {
 		p.line = fmt.Appendf(p.line, ".%d: ", e.Bit)
 		p.line = append(p.line, grouped(bitText(e), e.Detail)...)
 	}
-	p.meant(start, text)
+	p.addMeaning(start, text)
 }
 
 // offset starts a line with the byte offset of e, right-aligned.
@@ -96,8 +96,8 @@ func (p *printer) offset(e *dynamic.Event, add int64) {
 	p.line = fmt.Appendf(p.line, "%7s", s)
 }
 
-// meant adds the meaning to the line that begins at start, and ends the line.
-func (p *printer) meant(start int, text string) {
+// addMeaning adds the meaning to the line that begins at start, and ends the line.
+func (p *printer) addMeaning(start int, text string) {
 	if text != "" {
 		for len(p.line)-start < textAt {
 			p.line = append(p.line, ' ')

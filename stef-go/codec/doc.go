@@ -1,10 +1,9 @@
 // Copyright The Otel/STEF Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package codec encodes and decodes the values of a column: booleans, integers
-// as differences of differences, floats by XOR, text and bytes as they are or
-// by dictionary. Each codec is a concrete type with an Encode or Decode method that
-// generated code calls once per value.
+// Package codec encodes and decodes the values of a column: booleans, integers as differences of
+// differences, floats by XOR, and text and bytes in full or as references to a dictionary. Each codec is
+// a concrete type with an Encode or Decode method that generated code calls once per value.
 //
 // Encoders and decoders keep state from value to value (the last value, the last
 // difference, the dictionary) for the whole stream. Restart resets the state of a

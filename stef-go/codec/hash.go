@@ -83,7 +83,7 @@ func Words(v string) (a, b uint64) {
 }
 
 // PlaceOf returns the place of a text in a table of 1<<bits places. It hashes only the length and the
-// words of the text, so it suits tables that may forget texts.
+// words of the text, so use it only for tables that may evict texts.
 func PlaceOf(first, last uint64, length, bits int) uint64 {
 	return (first + 3*last + uint64(length)) * GoldenRatio >> (64 - bits)
 }

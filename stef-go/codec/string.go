@@ -36,9 +36,9 @@ func (e *StringEncoder) Encode(v string) {
 // Restart does nothing: there is no state.
 func (e *StringEncoder) Restart() {}
 
-// StringDecoder reads what StringEncoder writes. Consecutive strings of a frame share
-// pieces of at most 16 KiB, so keeping a string keeps at most that much other text in
-// memory. Clone the string to avoid that.
+// StringDecoder reads what StringEncoder writes. Consecutive strings of a frame share pieces of memory of
+// at most 16 KiB, so keeping a string keeps at most that much other text in memory. Clone the string to
+// avoid that.
 type StringDecoder struct {
 	bitio.ByteReader
 	column []byte
@@ -101,7 +101,7 @@ func short(b []byte) string {
 	return oneByte[b[0] : int(b[0])+1]
 }
 
-// oneByte holds every byte once, in order.
+// oneByte has all 256 bytes in order. short returns a part of it.
 var oneByte = func() string {
 	var b [256]byte
 	for i := range b {

@@ -347,7 +347,7 @@ type StringDictDecoder struct {
 	piece tablePiece
 }
 
-// tablePiece is a piece of a column that several entries share.
+// tablePiece is a copy of a part of a column. Several entries share its memory.
 type tablePiece struct {
 	text string
 	from int // offset in the column

@@ -198,8 +198,8 @@ const (
 type cycleWalk struct {
 	list  *reports
 	state map[*schema.Struct]walkState
-	// way has one step for each open struct: the field that the walk followed from the struct.
-	way []step
+	// path has one step for each open struct: the field that the walk followed from the struct.
+	path []step
 }
 
 type step struct {
@@ -216,31 +216,31 @@ func (w *cycleWalk) visit(s *schema.Struct) {
 		if f.Optional || f.Type.Kind != schema.KindStruct {
 			continue
 		}
-		w.way = append(w.way, step{s, f})
+		w.path = append(w.path, step{s, f})
 		if w.state[f.Type.Struct] == open {
 			w.report(f.Type.Struct)
 		} else {
 			w.visit(f.Type.Struct)
 		}
-		w.way = w.way[:len(w.way)-1]
+		w.path = w.path[:len(w.path)-1]
 	}
 	w.state[s] = done
 }
 
 // report reports a cycle: the last step leads back to the open struct s.
 func (w *cycleWalk) report(s *schema.Struct) {
-	last := w.way[len(w.way)-1].field
+	last := w.path[len(w.path)-1].field
 	at := named(last.Name, last.Pos)
 	if w.list.full() {
 		w.list.errorf(at, "struct %s contains itself", quoted(s.Name))
 		return
 	}
-	start := len(w.way) - 1
-	for w.way[start].owner != s {
+	start := len(w.path) - 1
+	for w.path[start].owner != s {
 		start--
 	}
 	var names []string
-	for _, step := range w.way[start:] {
+	for _, step := range w.path[start:] {
 		names = append(names, step.owner.Name+"."+step.field.Name)
 	}
 	const shown = 6

@@ -415,17 +415,17 @@ func (p *parser) multimapDef(keyword, name token) bool {
 	m := &schema.Multimap{Name: name.text, Doc: keyword.doc, Pos: name.pos}
 	p.schema.Multimaps = append(p.schema.Multimaps, m)
 	expected := []tokenKind{"key", "value"}
-	told := false // whether keywords in upper case were reported
+	reported := false // whether keywords in upper case were reported
 	ok := p.body(keyword, name, func() bool {
 		if len(expected) == 0 {
 			return p.fail(p.tok.span, "a multimap has one key and one value, found %s", p.tok.describe())
 		}
 		part := p.tok
 		if cased := tokenKind(strings.ToLower(part.text)); part.kind == identifier && cased == expected[0] {
-			if !told {
+			if !reported {
 				p.list.laterf(part.span, `"key" and "value" are keywords in lower case: write "key string value string"`)
 			}
-			told = true
+			reported = true
 			part.kind = cased
 		}
 		if part.kind != expected[0] {

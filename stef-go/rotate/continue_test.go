@@ -143,8 +143,9 @@ func TestRecordContinuesButForStart(t *testing.T) {
 	require.NoError(t, w.Close())
 }
 
-// A field that the function that begins streams sets to the value of a new record, or writes in a record of
-// its own, continues, as the comment of New says. A field that it changes is kept as a whole.
+// The function that begins streams may set a field to the value that the field has in a new record, or
+// write a record of its own. Then the field gets the value of the last file, as the comment of New says.
+// If the function changes a field, the whole field is kept.
 func TestRecordContinuesOverUnchangedFields(t *testing.T) {
 	f := func(begin func(*otelstef.LogsWriter) error, count uint64, version string) {
 		t.Helper()
@@ -183,8 +184,8 @@ func TestRecordContinuesOverUnchangedFields(t *testing.T) {
 	}, 5, "")
 }
 
-// After an error of the stream in fill, the next Write uses a new file also if flushes are delayed, and the
-// error says how many records are lost.
+// If fill returns an error of the stream, the next Write uses a new file, even if flushes are delayed.
+// The error says how many records are lost.
 func TestStreamErrorBetweenFlushes(t *testing.T) {
 	dir := t.TempDir()
 	w := open(t, Options{Dir: dir, FlushInterval: time.Hour})
@@ -229,14 +230,15 @@ func TestClockSetBackUnderTwoWriters(t *testing.T) {
 	require.Equal(t, upTo(2*tries+1), readAll(t, dir))
 }
 
-// A new file does not get the name of a finished file: its end would replace that file.
+// A new file does not get the name of a finished file. Otherwise the rename at the end of the new file
+// would replace the finished file.
 func TestNameOfFinishedFile(t *testing.T) {
 	dir := t.TempDir()
 	name := Name{Prefix: "telemetry", Time: time.Now().UTC(), PID: 1, Signal: "logs"}
 	finished := name
 	finished.Sequence = 1
 	require.NoError(t, os.WriteFile(filepath.Join(dir, finished.String()), []byte("records"), 0o600))
-	var o output
+	var o activeFile
 	require.NoError(t, o.create(osDisk{}, dir, 0o600, func() Name {
 		name.Sequence++
 		name.Active = true
@@ -247,8 +249,8 @@ func TestNameOfFinishedFile(t *testing.T) {
 	require.Len(t, names(t, dir), 2)
 }
 
-// A Write with an error of fill flushes, but does not count as a Flush: if the file is removed then, the next
-// Flush returns the loss of the records that earlier calls of Write accepted.
+// A Write with an error of fill flushes, but does not acknowledge records. If the file is removed then,
+// the next Flush reports that the records of earlier calls of Write are lost.
 func TestLostAfterFillError(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("Windows does not remove open files")

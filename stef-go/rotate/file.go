@@ -68,9 +68,9 @@ func (f osFile) at(path string) bool {
 	return err != nil || os.SameFile(named, open)
 }
 
-// output is the active file. It counts the bytes of complete chunks, and truncates what a
+// activeFile is the file being written. It counts the bytes of complete chunks, and truncates what a
 // failed write left in the file.
-type output struct {
+type activeFile struct {
 	disk    disk
 	file    diskFile
 	path    string // path of the active file
@@ -92,7 +92,7 @@ type output struct {
 const tries = 100
 
 // create creates and locks the next active file.
-func (o *output) create(d disk, dir string, perm fs.FileMode, next func() Name) error {
+func (o *activeFile) create(d disk, dir string, perm fs.FileMode, next func() Name) error {
 	o.disk, o.folders = d, []string{dir}
 	for missing := dir; missing != filepath.Dir(missing); missing = filepath.Dir(missing) {
 		if _, err := os.Stat(missing); !errors.Is(err, fs.ErrNotExist) {
@@ -130,7 +130,7 @@ func (o *output) create(d disk, dir string, perm fs.FileMode, next func() Name) 
 }
 
 // Write appends a chunk of the stream. After an error it writes no further chunks.
-func (o *output) Write(chunk []byte) (int, error) {
+func (o *activeFile) Write(chunk []byte) (int, error) {
 	if o.err != nil {
 		return 0, o.err
 	}
@@ -157,7 +157,7 @@ func syncFolders(d disk, folders []string) {
 
 // finish renames the file to its final name and closes it. A file without
 // useful content is removed.
-func (o *output) finish(sync, useful bool) error {
+func (o *activeFile) finish(sync, useful bool) error {
 	if !useful {
 		err := o.file.Close()
 		return errors.Join(err, ignoreMissing(os.Remove(o.path)))

@@ -38,19 +38,19 @@ type Writer[S Stream] struct {
 	done    chan struct{} // closed by Close
 	ended   chan struct{} // closed when the background goroutine ends
 
-	mu       sync.Mutex
-	closed   bool
-	active   bool // file and stream are in use
-	file     output
-	stream   S
-	last     Name
-	sequence int
-	flushed  uint64 // records of the active file that are already in stats
-	promised uint64 // records of the file for which a Write that flushes, or a Flush, returned nil
-	pending  error  // a loss in the background, for the next Flush, Rotate or Close
-	stats    Stats
-	failures [kinds]uint64
-	reports  []error // errors to pass to Options.OnError after the lock is released
+	mu           sync.Mutex
+	closed       bool
+	active       bool // file and stream are in use
+	file         activeFile
+	stream       S
+	last         Name
+	sequence     int
+	flushed      uint64 // records of the active file that are already in stats
+	acknowledged uint64 // records of the file for which a Write that flushes, or a Flush, returned nil
+	pending      error  // a loss in the background, for the next Flush, Rotate or Close
+	stats        Stats
+	failures     [kinds]uint64
+	reports      []error // errors to pass to Options.OnError after the lock is released
 }
 
 // Stats are counts of what a Writer did.
@@ -69,16 +69,14 @@ type Stats struct {
 // continuer is a stream whose record can continue the record of another stream.
 type continuer interface{ ContinueFrom(previous any) }
 
-// New returns a Writer, and finishes the active files of killed processes. start begins
-// the stream of each file. The record of the stream then gets the values of the last
-// record, except for the fields of the record that start changes. Such a field, for example the
-// scope, keeps the value of start with all its parts. A field that start sets to the value that it
-// has in a new record, such as 0, and a field of a record that start has written, have not changed
-// and get the last value. Set these in the function that Write calls. To check start, New calls it once with a
-// destination that discards everything. It returns the error of start, or an error if
-// start returns no stream, or a stream that does not write to this destination. New
-// does not return faults of the file system: see Stats. The Writer runs one goroutine
-// until Close.
+// New returns a Writer, and finishes the active files of killed processes. start begins the stream of
+// each file. The record of the stream then gets the values of the last record, except for the fields that
+// start changes: such a field, for example the scope, keeps the value of start with all its parts. A
+// field is not changed if start sets it to the value that it has in a new record, such as 0, or if start
+// writes the record afterwards. Set such fields in the function that Write calls. To check start, New
+// calls it once with a destination that discards everything. It returns the error of start, or an error
+// if start returns no stream, or a stream that does not write to this destination. New does not return
+// faults of the file system: see Stats. The Writer runs one goroutine until Close.
 func New[S Stream](options Options, start func(dst io.Writer) (S, error)) (*Writer[S], error) {
 	return newWriter(options, start, osDisk{})
 }
@@ -163,7 +161,7 @@ func (w *Writer[S]) Write(fill func(S) error) error {
 		}
 		switch {
 		case w.options.FlushInterval == 0:
-			err = w.promise()
+			err = w.flushAcknowledged()
 		case fillErr != nil:
 			err = w.flush() // finds out whether the stream has failed
 		default:
@@ -194,17 +192,17 @@ func (w *Writer[S]) Flush() error {
 		if w.closed {
 			return ErrClosed
 		}
-		return w.withPending(w.limitSize(w.promise()))
+		return w.withPending(w.limitSize(w.flushAcknowledged()))
 	})
 }
 
-// promise flushes for a caller that acknowledges the records. It checks the file even if the
-// background goroutine has already written everything.
-func (w *Writer[S]) promise() error {
+// flushAcknowledged flushes for a caller that will acknowledge the records. It checks the file even if
+// the background goroutine has already written everything.
+func (w *Writer[S]) flushAcknowledged() error {
 	w.file.confirmed = -1
 	err := w.flush()
 	if err == nil {
-		w.promised = w.flushed
+		w.acknowledged = w.flushed
 	}
 	return err
 }
@@ -284,10 +282,10 @@ func (w *Writer[S]) count(err *Error) *Error {
 // report counts an error that no call returns.
 func (w *Writer[S]) report(err *Error) { w.reports = append(w.reports, w.count(err)) }
 
-// keep stores an error for the next Flush, Rotate or Close if a fault lost unconfirmed records.
-// Records are confirmed when a Flush, or a Write that flushes, returns nil.
+// keep stores an error for the next Flush, Rotate or Close if a fault lost records that were not
+// acknowledged. Records are acknowledged when a Flush, or a Write that flushes, returns nil.
 func (w *Writer[S]) keep(err *Error) {
-	if w.pending == nil && (err.Lost > w.promised || err.Lost > 0 && err.Kind() != KindRemoved) {
+	if w.pending == nil && (err.Lost > w.acknowledged || err.Lost > 0 && err.Kind() != KindRemoved) {
 		w.pending = err
 	}
 }
@@ -323,7 +321,7 @@ func (w *Writer[S]) ready() error {
 	if next, ok := any(stream).(continuer); ok && w.stats.Opened > 0 {
 		next.ContinueFrom(w.stream) // w.stream is the stream of the last file, which is closed
 	}
-	w.stream, w.active, w.flushed, w.promised, w.file.confirmed = stream, true, 0, 0, 0
+	w.stream, w.active, w.flushed, w.acknowledged, w.file.confirmed = stream, true, 0, 0, 0
 	w.stats.Opened++
 	return nil
 }

@@ -314,7 +314,7 @@ func (c *comparison) removed(old, new *Struct, successors []int) {
 
 // compare compares the types of a field, an element, a key or a value.
 func (c *comparison) compare(where string, old, new *Type) {
-	if old.shape() != new.shape() || !c.sameDict(old.Dict, new.Dict) {
+	if old.wireKind() != new.wireKind() || !c.sameDict(old.Dict, new.Dict) {
 		c.report(where, "was of type %s and is of type %s", old.describe(), new.describe())
 		return
 	}
@@ -333,7 +333,7 @@ func (c *comparison) compare(where string, old, new *Type) {
 	case KindStruct, KindOneof:
 		c.structs(old.Struct, new.Struct)
 	case KindArray:
-		if old.Elem.shape() != new.Elem.shape() {
+		if old.Elem.wireKind() != new.Elem.wireKind() {
 			c.report(where, "was of type %s and is of type %s", old.describe(), new.describe())
 			return
 		}
@@ -403,8 +403,8 @@ func (e *Enum) values() (numbers map[string]uint64, names map[uint64]string) {
 	return numbers, names
 }
 
-// shape returns the kind as it is on the wire.
-func (t *Type) shape() Kind {
+// wireKind returns the kind as it is on the wire.
+func (t *Type) wireKind() Kind {
 	if t.Kind == KindEnum {
 		return KindUint64
 	}

@@ -8,9 +8,9 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// nudge returns v, a value of type t, with one change somewhere in it, to test
+// smallChange returns v, a value of type t, with one change somewhere in it, to test
 // values that are nearly equal. In rare cases, nothing changes.
-func (r random) nudge(t *schema.Type, v any) any {
+func (r random) smallChange(t *schema.Type, v any) any {
 	switch v := v.(type) {
 	case *dynamic.Struct:
 		if len(t.Struct.Fields) == 0 {
@@ -26,7 +26,7 @@ func (r random) nudge(t *schema.Type, v any) any {
 			}
 			return c
 		}
-		return &dynamic.Oneof{Choice: v.Choice, Value: r.nudge(&t.Struct.Fields[v.Choice-1].Type, v.Value)}
+		return &dynamic.Oneof{Choice: v.Choice, Value: r.smallChange(&t.Struct.Fields[v.Choice-1].Type, v.Value)}
 	case *dynamic.Multimap:
 		c := &dynamic.Multimap{Pairs: append([]dynamic.Pair{}, v.Pairs...)}
 		i := r.IntN(len(v.Pairs) + 1)
@@ -35,15 +35,15 @@ func (r random) nudge(t *schema.Type, v any) any {
 			c.Pairs = append(c.Pairs, dynamic.Pair{Key: dynamic.NewValue(&t.Multimap.Key), Value: dynamic.NewValue(&t.Multimap.Value)})
 			c.Pairs = c.Pairs[:min(len(c.Pairs), maxPairs)]
 		case r.chance(30):
-			c.Pairs[i].Key = r.nudge(&t.Multimap.Key, c.Pairs[i].Key)
+			c.Pairs[i].Key = r.smallChange(&t.Multimap.Key, c.Pairs[i].Key)
 		default:
-			c.Pairs[i].Value = r.nudge(&t.Multimap.Value, c.Pairs[i].Value)
+			c.Pairs[i].Value = r.smallChange(&t.Multimap.Value, c.Pairs[i].Value)
 		}
 		return c
 	case *dynamic.Array:
 		c := &dynamic.Array{Elems: append([]any{}, v.Elems...)}
 		if i := r.IntN(len(v.Elems) + 1); i < len(v.Elems) {
-			c.Elems[i] = r.nudge(t.Elem, c.Elems[i])
+			c.Elems[i] = r.smallChange(t.Elem, c.Elems[i])
 		} else {
 			c.Elems = append(c.Elems, dynamic.NewValue(t.Elem))
 		}
@@ -61,7 +61,7 @@ func (r random) nudgeStruct(s *schema.Struct, v *dynamic.Struct, i int) *dynamic
 	case f.Optional && r.chance(20):
 		c.Present[i] = false
 	default:
-		c.Fields[i] = r.nudge(&f.Type, c.Fields[i])
+		c.Fields[i] = r.smallChange(&f.Type, c.Fields[i])
 	}
 	return c
 }

@@ -19,15 +19,15 @@ import (
 	"github.com/otelstef/stef/stef-go/steftest"
 )
 
-// sights is the set of features that occurred in values. Most keys consist of the location in the schema and
+// features is the set of features that occurred in values. Most keys consist of the location in the schema and
 // a feature: a choice, a length, or whether a field is present. The keys of edge cases, such as "-0", have
 // no location.
-type sights map[string]bool
+type features map[string]bool
 
-func (s sights) see(format string, args ...any) { s[fmt.Sprintf(format, args...)] = true }
+func (s features) see(format string, args ...any) { s[fmt.Sprintf(format, args...)] = true }
 
 // record adds the features of v, which is a value of type t, to s. where is the location of v in the schema.
-func (s sights) record(t *schema.Type, where string, v any) {
+func (s features) record(t *schema.Type, where string, v any) {
 	switch v := v.(type) {
 	case *dynamic.Struct:
 		for i, f := range t.Struct.Fields {
@@ -67,7 +67,7 @@ func (s sights) record(t *schema.Type, where string, v any) {
 	}
 }
 
-func (s sights) edges(v any) {
+func (s features) edges(v any) {
 	switch v := v.(type) {
 	case uint64:
 		s["above 2^63"] = s["above 2^63"] || v > 1<<63
@@ -96,7 +96,7 @@ func lengthClass(n int) string {
 }
 
 // expect adds the features that random values of type t should have to s.
-func (s sights) expect(t *schema.Type, where string, seen map[any]bool) {
+func (s features) expect(t *schema.Type, where string, seen map[any]bool) {
 	switch t.Kind {
 	case schema.KindStruct, schema.KindOneof:
 		if seen[t.Struct] {
@@ -138,9 +138,9 @@ func (s sights) expect(t *schema.Type, where string, seen map[any]bool) {
 }
 
 // requireAll requires that have contains every feature that expect lists for values of root.
-func requireAll(t *testing.T, root *schema.Struct, have sights) {
+func requireAll(t *testing.T, root *schema.Struct, have features) {
 	t.Helper()
-	want := sights{}
+	want := features{}
 	want.expect(&schema.Type{Kind: schema.KindStruct, Struct: root}, root.Name, map[any]bool{})
 	for what := range want {
 		require.True(t, have[what], "never seen: %s", what)
@@ -151,7 +151,7 @@ func TestRecordsReachEverything(t *testing.T) {
 	otel := load(t, "stef-spec", "otel.stef")
 	f := func(root *schema.Struct, edges ...string) {
 		t.Helper()
-		have := sights{}
+		have := features{}
 		typ := &schema.Type{Kind: schema.KindStruct, Struct: root}
 		for seed := range uint64(100) {
 			for _, rec := range steftest.Records(seed, root, 50, steftest.Shape{}) {
@@ -177,7 +177,7 @@ func TestRecordsReachEverything(t *testing.T) {
 func TestMutatorsReachEverything(t *testing.T) {
 	f := func(root *steftest.Root, rec func() any) {
 		t.Helper()
-		have := sights{}
+		have := features{}
 		typ := &schema.Type{Kind: schema.KindStruct, Struct: root.Schema}
 		for seed := range uint64(150) {
 			m := steftest.NewMutator(seed, root, rec(), nil)

@@ -42,16 +42,15 @@ type spanID struct {
 	sent  bool
 }
 
-// follow returns the trace that a code refers to. high and low are the id of a new
-// trace.
-func (t *traces) follow(code int64, high, low uint64) (*trace, error) {
+// traceOf returns the trace that a code refers to. high and low are the id of a new trace.
+func (t *traces) traceOf(code int64, high, low uint64) (*trace, error) {
 	if len(t.list) >= maxTraces || t.ids >= maxIDs {
 		*t = traces{}
 	}
 	if code == 1 {
 		n := &trace{number: len(t.list), high: high, low: low}
 		t.list = append(t.list, n)
-		t.become(n)
+		t.setLast(n)
 		return n, nil
 	}
 	if t.last == nil {
@@ -64,7 +63,7 @@ func (t *traces) follow(code int64, high, low uint64) (*trace, error) {
 		if t.last.next == nil {
 			return nil, corrupt("the code 2 of a trace refers to the trace after the last one, which is not known")
 		}
-		t.become(t.last.next)
+		t.setLast(t.last.next)
 	default:
 		distance := code
 		if code > 0 {
@@ -74,13 +73,13 @@ func (t *traces) follow(code int64, high, low uint64) (*trace, error) {
 		if distance < back || distance > forth {
 			return nil, corrupt("the code %d of a trace leads from trace %d of %d to no trace", code, t.last.number, len(t.list))
 		}
-		t.become(t.list[t.last.number+int(distance)])
+		t.setLast(t.list[t.last.number+int(distance)])
 	}
 	return t.last, nil
 }
 
-// become makes n the last trace.
-func (t *traces) become(n *trace) {
+// setLast makes n the last trace, and stores in the trace before it that n followed.
+func (t *traces) setLast(n *trace) {
 	if t.last != nil {
 		t.last.next = n
 	}

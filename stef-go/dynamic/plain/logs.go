@@ -124,7 +124,7 @@ func (l *logs) idsOf(rec, record view) (traceID, spanID []byte, err error) {
 		return nil, nil, corrupt("the CompactForm %d is not defined", form)
 	}
 	compact := rec.sub("Compact")
-	trace, err := l.traces.follow(l.trace.field(rec.number("Trace")), compact.bits("TraceHigh"), compact.bits("TraceLow"))
+	trace, err := l.traces.traceOf(l.trace.field(rec.number("Trace")), compact.bits("TraceHigh"), compact.bits("TraceLow"))
 	if err != nil {
 		return nil, nil, err
 	}

@@ -235,7 +235,7 @@ func (m *metrics) update(x *series, home *home, p *point) {
 		home.known, home.first, home.tick = true, p.time, x.tick
 	} else {
 		m.last.known, m.last.before = true, x.time
-		m.follow(x, p)
+		m.setTick(x, p)
 		x.startIsTime = p.start == x.time && p.start != x.start
 		x.interval = p.time - x.time
 		if x.n == 1 {
@@ -257,8 +257,8 @@ func (m *metrics) update(x *series, home *home, p *point) {
 	m.last.time, m.last.start, m.last.form, m.last.tick = p.time, p.start, p.form, x.tick
 }
 
-// follow sets the tick (see clock) of a series to the tick of its new point.
-func (m *metrics) follow(x *series, p *point) {
+// setTick sets the tick (see clock) of a series to the tick of its new point.
+func (m *metrics) setTick(x *series, p *point) {
 	first := m.last.tick
 	if next, known := m.following(x); known {
 		first = next

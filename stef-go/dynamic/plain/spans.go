@@ -49,7 +49,7 @@ func (s *spans) plain(rec view) (*dynamic.Struct, error) {
 	base := uint64(0)
 	if !apart {
 		var err error
-		if trace, err = s.traces.follow(s.trace.field(compact.number("Trace")), compact.bits("TraceHigh"), compact.bits("TraceLow")); err != nil {
+		if trace, err = s.traces.traceOf(s.trace.field(compact.number("Trace")), compact.bits("TraceHigh"), compact.bits("TraceLow")); err != nil {
 			return nil, err
 		}
 		fields["TraceID"] = trace.id()

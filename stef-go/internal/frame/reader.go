@@ -29,7 +29,7 @@ const readStep = 4 << 20
 // Reader reads the headers and frames of one stream.
 type Reader struct {
 	src         *bufio.Reader
-	source      steady // the source that src reads
+	source      progressReader // the source that src reads
 	limits      stef.Limits
 	setting     decoderSetting
 	compression stef.Compression
@@ -65,7 +65,7 @@ func New(limits stef.Limits, dicts ...*config.ZstdDict) *Reader {
 // buffers of the last stream. After an error the reader needs another Reset.
 func (r *Reader) Reset(src io.Reader) error {
 	r.Close()
-	*r = Reader{src: r.src, source: steady{src: src}, limits: r.limits, setting: r.setting, coded: r.kept[:0], frame: -1}
+	*r = Reader{src: r.src, source: progressReader{src: src}, limits: r.limits, setting: r.setting, coded: r.kept[:0], frame: -1}
 	r.src.Reset(&r.source)
 	err := r.readFixedHeader()
 	if err == nil {
@@ -490,7 +490,7 @@ func (r *Reader) Close() {
 		r.kept = r.coded
 	}
 	r.payload, r.coded = nil, nil
-	r.source = steady{src: noSource{}}
+	r.source = progressReader{src: noSource{}}
 	if r.zstd != nil {
 		r.setting.release(r.zstd)
 		r.zstd = nil
@@ -501,9 +501,9 @@ func (r *Reader) Close() {
 // plain byte, without skippable frames: an empty last block and a checksum.
 const maxZstdTail = 16
 
-// steady fails if a source repeatedly returns neither bytes nor an error, so that no
+// progressReader returns an error if a source repeatedly returns neither bytes nor an error, so that no
 // caller waits forever.
-type steady struct {
+type progressReader struct {
 	src  io.Reader
 	idle int
 }
@@ -517,7 +517,7 @@ type noSource struct{}
 
 func (noSource) Read([]byte) (int, error) { return 0, io.EOF }
 
-func (s *steady) Read(b []byte) (int, error) {
+func (s *progressReader) Read(b []byte) (int, error) {
 	n, err := s.src.Read(b)
 	if n > 0 || err != nil || len(b) == 0 {
 		s.idle = 0
