@@ -41,8 +41,8 @@ type messageReader[B any] struct {
 	source bytes.Reader
 }
 
-// The maximum sizes of what a pooled writer or reader retains from a message. Without
-// them, the memory of one large message would never be released.
+// The maximum sizes of the memory that a pooled writer or reader keeps after a message. Without them, the
+// memory of one large message would never be released.
 const (
 	maxPooledBuffer  = 1 << 20
 	maxPooledState   = 1 << 20

@@ -111,9 +111,9 @@ func TestStreamDecoderOfCutFile(t *testing.T) {
 	}
 }
 
-// TestStreamDecoderOffsetBeforeLargeRecord: a record that is too large ends the stream. The offset
-// and the number of records in the error do not include it, even if a record before it in the same
-// frame was omitted.
+// TestStreamDecoderOffsetBeforeLargeRecord: a record that is too large ends the stream. The offset of the
+// decoder, and the number of records in the error, do not count this record, even if a record before it
+// in the same frame was omitted.
 func TestStreamDecoderOffsetBeforeLargeRecord(t *testing.T) {
 	for _, omitted := range []bool{false, true} {
 		t.Run(fmt.Sprint("omitted=", omitted), func(t *testing.T) {

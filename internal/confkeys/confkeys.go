@@ -151,7 +151,7 @@ const maxAlternatives = 2
 // sections. A list that would have more than maxAlternatives paths is nil. Both lists are nil for
 // the key enabled, because its meaning differs between sections.
 func elsewhere(sections []Section, path, key string) (below, all []string) {
-	every("", rootOf(sections), func(section string, keys []string) {
+	visitSections("", rootOf(sections), func(section string, keys []string) {
 		if section == path || key == "enabled" || !slices.Contains(keys, key) {
 			return
 		}

@@ -285,8 +285,8 @@ func words(choices string) []string {
 // maxDepth bounds the sections within sections, since a type may contain itself.
 const maxDepth = 6
 
-// every visits every section of a configuration, with its keys.
-func every(path string, t reflect.Type, visit func(path string, keys []string)) {
+// visitSections visits every section of a configuration, with its keys.
+func visitSections(path string, t reflect.Type, visit func(path string, keys []string)) {
 	if strings.Count(path, "::") >= maxDepth {
 		return
 	}
@@ -295,7 +295,7 @@ func every(path string, t reflect.Type, visit func(path string, keys []string)) 
 	visit(path, keys)
 	for _, key := range keys {
 		if sectionKeys(fields[key]) != nil {
-			every(join(path, key), fields[key], visit)
+			visitSections(join(path, key), fields[key], visit)
 		}
 	}
 }

@@ -11,9 +11,10 @@ import (
 // damaged lists beginnings of error texts of the storage for a file that is corrupt or not a database.
 var damaged = []string{"invalid database", "checksum error", "version mismatch", "file size too small "}
 
-// Storage explains an error of opening a storage of the Collector, or returns err. The error for a locked
-// file is only "timeout", and the error for a damaged file names neither the file nor the component. what
-// names the storage in the text, id and signal name the file, and lost is what moving the file away costs.
+// Storage returns err with an explanation, if it is a known error of opening a storage of the Collector,
+// and otherwise err itself. The Collector's error for a locked file is only "timeout", and its error for
+// a damaged file names neither the file nor the component. what names the storage in the text, id and
+// signal name the file, and lost says which data is lost if the file is moved away.
 func Storage(err error, what, id, signal, lost string) error {
 	if err.Error() == "timeout" {
 		return fmt.Errorf("%s cannot be opened: is another Collector using this storage directory? (%w)", what, err)

@@ -140,8 +140,8 @@ type KeyPair struct {
 	Server bool
 }
 
-// Validate rejects the same values as the Collector's own check, whose errors name
-// neither the keys nor their place in the configuration.
+// Validate rejects the same values as the Collector's own check. The errors of that check name neither
+// the keys nor their place in the configuration.
 func (p KeyPair) Validate() error {
 	for _, pair := range [][4]string{
 		{p.CAFile, p.CAPem, "ca_file", "ca_pem"},

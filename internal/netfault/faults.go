@@ -15,8 +15,9 @@ import (
 	"time"
 )
 
-// knobs are the current settings of one direction of the network. All connections use them.
-type knobs struct {
+// settings are the current settings and counters of one direction of the network. All connections use
+// them.
+type settings struct {
 	window  int
 	base    time.Duration // delay of the link, one way
 	stalled atomic.Bool
@@ -32,20 +33,20 @@ type knobs struct {
 // for concurrent use.
 type Faults struct {
 	link     Link
-	up, down knobs
+	up, down settings
 
 	mu      sync.Mutex
 	random  *rand.Rand
 	refuse  bool
 	ended   bool
 	opened  int
-	kills   [2]span // kills of the directions up and down
+	kills   [2]byteRange // kills of the directions up and down
 	open    map[*pair]struct{}
 	changed chan struct{} // closed when a setting changes for which a dialer may wait
 }
 
-// span is a range from which a random byte count is drawn. It is empty if max is 0.
-type span struct{ min, max int64 }
+// byteRange is a range of numbers of bytes. It is empty if max is 0.
+type byteRange struct{ min, max int64 }
 
 func newFaults(link Link) (*Faults, error) {
 	link, err := link.check()
@@ -56,7 +57,7 @@ func newFaults(link Link) (*Faults, error) {
 		link: link, random: rand.New(rand.NewPCG(link.Seed, 0)),
 		open: map[*pair]struct{}{}, changed: make(chan struct{}),
 	}
-	for _, k := range f.knobs(Both) {
+	for _, k := range f.settings(Both) {
 		k.window = link.Window
 		k.base = link.RoundTrip / 2
 		k.jitter.Store(int64(link.Jitter))
@@ -66,7 +67,7 @@ func newFaults(link Link) (*Faults, error) {
 	return f, nil
 }
 
-func (f *Faults) knobs(d Direction) []*knobs { return pick(d, &f.up, &f.down) }
+func (f *Faults) settings(d Direction) []*settings { return pick(d, &f.up, &f.down) }
 
 // each makes waiting dialers check the settings again. Then it calls the function do for every
 // open connection, in any order, and returns the number of connections.
@@ -117,7 +118,7 @@ func (f *Faults) Stall(d Direction) { f.stall(d, true) }
 func (f *Faults) Resume(d Direction) { f.stall(d, false) }
 
 func (f *Faults) stall(d Direction, on bool) {
-	for _, k := range f.knobs(d) {
+	for _, k := range f.settings(d) {
 		k.stalled.Store(on)
 	}
 	f.each((*pair).wakeEnds)
@@ -126,7 +127,7 @@ func (f *Faults) stall(d Direction, on bool) {
 // Delay adds extra to the link's latency for bytes written from now on; 0 ends
 // the delay.
 func (f *Faults) Delay(d Direction, extra time.Duration) {
-	for _, k := range f.knobs(d) {
+	for _, k := range f.settings(d) {
 		k.delay.Store(int64(k.base + max(0, extra)))
 	}
 }
@@ -137,7 +138,7 @@ func (f *Faults) Rate(d Direction, bytesPerSecond int64) {
 	if bytesPerSecond <= 0 {
 		bytesPerSecond = f.link.BytesPerSecond
 	}
-	for _, k := range f.knobs(d) {
+	for _, k := range f.settings(d) {
 		k.rate.Store(bytesPerSecond)
 	}
 	f.each((*pair).wakeEnds)
@@ -166,7 +167,7 @@ func (f *Faults) KillEach(d Direction, least, most int64) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, kill := range pick(d, &f.kills[0], &f.kills[1]) {
-		*kill = span{least, most}
+		*kill = byteRange{least, most}
 	}
 	return nil
 }
@@ -196,30 +197,30 @@ func (f *Faults) Opened() int {
 
 // Bytes counts the bytes read in a direction, over all connections ever opened.
 func (f *Faults) Bytes(d Direction) int64 {
-	return f.sum(d, func(k *knobs) int64 { return k.delivered.Load() })
+	return f.sum(d, func(k *settings) int64 { return k.delivered.Load() })
 }
 
 // Held counts the bytes written in a direction and not read yet.
 func (f *Faults) Held(d Direction) int64 {
-	return f.sum(d, func(k *knobs) int64 { return k.held.Load() })
+	return f.sum(d, func(k *settings) int64 { return k.held.Load() })
 }
 
 // Lost counts the bytes written in a direction that will never be read.
 func (f *Faults) Lost(d Direction) int64 {
-	return f.sum(d, func(k *knobs) int64 { return k.lost.Load() })
+	return f.sum(d, func(k *settings) int64 { return k.lost.Load() })
 }
 
-func (f *Faults) sum(d Direction, of func(*knobs) int64) int64 {
+func (f *Faults) sum(d Direction, of func(*settings) int64) int64 {
 	var n int64
-	for _, k := range f.knobs(d) {
+	for _, k := range f.settings(d) {
 		n += of(k)
 	}
 	return n
 }
 
-// draw returns the byte count of a direction at which the next connection is cut,
-// or -1 if s is empty.
-func (f *Faults) draw(s span) int64 {
+// randomIn returns a random number from a range: the byte count of a direction at which the next
+// connection is cut. It returns -1 if the range is empty.
+func (f *Faults) randomIn(s byteRange) int64 {
 	if s.max == 0 {
 		return -1
 	}
@@ -238,8 +239,8 @@ func (f *Faults) connect() (*pair, error) {
 	seed := func(side uint64) *rand.Rand {
 		return rand.New(rand.NewPCG(f.link.Seed, uint64(f.opened)<<1|side))
 	}
-	p.up = newLine(&f.up, seed(0), f.draw(f.kills[0]), p.cut)
-	p.down = newLine(&f.down, seed(1), f.draw(f.kills[1]), p.cut)
+	p.up = newLine(&f.up, seed(0), f.randomIn(f.kills[0]), p.cut)
+	p.down = newLine(&f.down, seed(1), f.randomIn(f.kills[1]), p.cut)
 	p.up.back, p.down.back = p.down, p.up
 	f.open[p] = struct{}{}
 	return p, nil

@@ -23,30 +23,30 @@ const maxStep = 100 * time.Microsecond
 
 // line is one direction of one connection.
 type line struct {
-	knobs *knobs
-	back  *line       // the other direction
-	cut   func(error) // ends the whole connection
+	settings *settings
+	back     *line       // the other direction
+	cut      func(error) // ends the whole connection
 
 	reading, writing sync.Mutex // one reader and one writer at a time
 	readable         signal
 	writable         signal
-	alarm            alarm // wakes the reader; created on first use
+	timer            timer // wakes the reader; created on first use
 
 	mu         sync.Mutex
 	fifo       fifo
 	random     *rand.Rand
 	written    int64
 	read       int64
-	departs    time.Time // when all bytes written so far have left, if there is a rate
+	sentAt     time.Time // time at which all bytes written so far are sent, if there is a rate
 	due        time.Time // due time of the last written byte
 	end        error     // error for the reader after the last byte
 	endDue     time.Time // when the reader gets end
 	err        error     // if the connection was cut: the immediate error for both ends
-	deaf       error     // if the reader closed its end: the error of later reads
-	vanish     bool      // half-closed by a fault: writes succeed and are discarded
+	readErr    error     // if the reader closed its end: the error of later reads
+	discard    bool      // half-closed by a fault: writes succeed and are discarded
 	repeat     bool      // deliver the next write twice
 	killAt     int64     // cut when this many bytes were read; negative: never
-	alarmEnded bool
+	timerEnded bool
 }
 
 // signal wakes one goroutine, now or at its next wait.
@@ -59,9 +59,9 @@ func (s signal) wake() {
 	}
 }
 
-func newLine(k *knobs, r *rand.Rand, kill int64, cut func(error)) *line {
+func newLine(k *settings, r *rand.Rand, kill int64, cut func(error)) *line {
 	return &line{
-		knobs: k, cut: cut, random: r, killAt: kill,
+		settings: k, cut: cut, random: r, killAt: kill,
 		readable: make(signal, 1), writable: make(signal, 1),
 	}
 }
@@ -80,7 +80,7 @@ func (l *line) Read(p []byte, limit *deadline) (int, error) {
 		if limit.passed() {
 			return 0, os.ErrDeadlineExceeded
 		}
-		n, next, err := l.take(p)
+		n, next, err := l.receive(p)
 		switch {
 		case err != nil:
 			return 0, err
@@ -101,7 +101,7 @@ func (l *line) await(next time.Time, limit *deadline) {
 			spin(next)
 			return
 		}
-		a := l.ownAlarm()
+		a := l.ownTimer()
 		if a == nil {
 			return
 		}
@@ -115,31 +115,31 @@ func (l *line) await(next time.Time, limit *deadline) {
 	}
 }
 
-func (l *line) ownAlarm() alarm {
+func (l *line) ownTimer() timer {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.alarm == nil && !l.alarmEnded {
-		l.alarm = newAlarm()
+	if l.timer == nil && !l.timerEnded {
+		l.timer = newTimer()
 	}
-	if l.alarmEnded {
+	if l.timerEnded {
 		return nil
 	}
-	return l.alarm
+	return l.timer
 }
 
-// take moves the bytes that may be read now to p. If there are no such bytes, next is the time to
-// check again. next is zero if the line is stalled, or if nothing is in flight: neither bytes nor
-// the end of the stream.
-func (l *line) take(p []byte) (n int, next time.Time, err error) {
+// receive moves the bytes that may be read now to p. If there are no such bytes, next is the time to
+// check again. next is zero if the line is stalled, or if nothing is in flight: neither bytes nor the end
+// of the stream.
+func (l *line) receive(p []byte) (n int, next time.Time, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
 	case l.err != nil:
 		return 0, next, l.err
-	case l.deaf != nil:
-		return 0, next, l.deaf
+	case l.readErr != nil:
+		return 0, next, l.readErr
 	}
-	if l.knobs.stalled.Load() {
+	if l.settings.stalled.Load() {
 		return 0, next, nil
 	}
 	if l.fifo.size == 0 {
@@ -158,8 +158,8 @@ func (l *line) take(p []byte) (n int, next time.Time, err error) {
 	}
 	n = l.fifo.read(p[:ready])
 	l.read += int64(n)
-	l.knobs.delivered.Add(int64(n))
-	l.knobs.held.Add(-int64(n))
+	l.settings.delivered.Add(int64(n))
+	l.settings.held.Add(-int64(n))
 	l.writable.wake()
 	if l.killAt >= 0 && l.read >= l.killAt {
 		err := opError("read", syscall.ECONNRESET)
@@ -182,7 +182,7 @@ func (l *line) Write(p []byte, limit *deadline) (int, error) {
 		if limit.passed() {
 			return total, os.ErrDeadlineExceeded
 		}
-		n, err := l.put(p[total:])
+		n, err := l.enqueue(p[total:])
 		total += n
 		if err != nil || total == len(p) {
 			return total, err
@@ -194,24 +194,24 @@ func (l *line) Write(p []byte, limit *deadline) (int, error) {
 	}
 }
 
-// put enqueues as much of p as the window allows.
-func (l *line) put(p []byte) (int, error) {
-	told := l.back.ended()
+// enqueue stores as much of p as the window allows.
+func (l *line) enqueue(p []byte) (int, error) {
+	notified := l.back.ended()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
 	case l.err != nil:
 		return 0, l.err
-	case l.end != nil && !l.vanish:
+	case l.end != nil && !l.discard:
 		return 0, opError("write", net.ErrClosed)
-	case l.deaf != nil && told:
+	case l.readErr != nil && notified:
 		return 0, opError("write", syscall.EPIPE)
-	case l.deaf != nil || l.vanish:
-		l.knobs.lost.Add(int64(len(p)))
+	case l.readErr != nil || l.discard:
+		l.settings.lost.Add(int64(len(p)))
 		return len(p), nil
 	}
-	rate, delay := l.knobs.rate.Load(), time.Duration(l.knobs.delay.Load())
-	room := l.knobs.window
+	rate, delay := l.settings.rate.Load(), time.Duration(l.settings.delay.Load())
+	room := l.settings.window
 	if rate > 0 {
 		room = min(room, max(minWindow, int((float64(rate)*(delay+50*time.Millisecond).Seconds()))))
 	}
@@ -227,7 +227,7 @@ func (l *line) put(p []byte) (int, error) {
 	for range times {
 		l.fifo.write(p[:n])
 		l.schedule(n, rate, delay)
-		l.knobs.held.Add(int64(n))
+		l.settings.held.Add(int64(n))
 	}
 	// Do not wake a reader that waits until earlier bytes are due: it checks again at that
 	// time.
@@ -240,7 +240,7 @@ func (l *line) put(p []byte) (int, error) {
 // schedule decides when the n bytes just written can be read.
 func (l *line) schedule(n int, rate int64, delay time.Duration) {
 	now := time.Now()
-	if jitter := l.knobs.jitter.Load(); jitter > 0 {
+	if jitter := l.settings.jitter.Load(); jitter > 0 {
 		delay += time.Duration(l.random.Int64N(jitter + 1))
 	}
 	step := min(maxStep, delay/50)
@@ -261,14 +261,14 @@ func (l *line) schedule(n int, rate int64, delay time.Duration) {
 		arrive(n, now)
 		return
 	}
-	if l.departs.Before(now) {
-		l.departs = now
+	if l.sentAt.Before(now) {
+		l.sentAt = now
 	}
 	// Bytes leave in steps. A step has the bytes that the rate allows in a millisecond.
 	for size := max(1, int(rate/1000)); n > 0; n -= size {
 		size := min(n, size)
-		l.departs = l.departs.Add(time.Duration(float64(size) / float64(rate) * float64(time.Second)))
-		arrive(size, l.departs)
+		l.sentAt = l.sentAt.Add(time.Duration(float64(size) / float64(rate) * float64(time.Second)))
+		arrive(size, l.sentAt)
 	}
 }
 
@@ -277,7 +277,7 @@ func (l *line) finish(err error) {
 	l.mu.Lock()
 	if l.end == nil {
 		l.end = err
-		l.endDue = time.Now().Add(time.Duration(l.knobs.delay.Load()))
+		l.endDue = time.Now().Add(time.Duration(l.settings.delay.Load()))
 		if l.due.After(l.endDue) {
 			l.endDue = l.due
 		}
@@ -292,13 +292,13 @@ func (l *line) finish(err error) {
 func (l *line) ended() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.end != nil && l.fifo.size == 0 && !l.knobs.stalled.Load() && !l.endDue.After(time.Now())
+	return l.end != nil && l.fifo.size == 0 && !l.settings.stalled.Load() && !l.endDue.After(time.Now())
 }
 
 // halfClose ends the line for the reader. Later writes still succeed.
 func (l *line) halfClose() {
 	l.mu.Lock()
-	l.vanish = true
+	l.discard = true
 	if l.end == nil {
 		l.end, l.endDue = io.EOF, l.due
 	}
@@ -321,7 +321,7 @@ func (l *line) killAfter(n int64) {
 }
 
 // closeRead closes the reading end: bytes in flight and later bytes are lost.
-func (l *line) closeRead(err error) { l.fail(&l.deaf, err) }
+func (l *line) closeRead(err error) { l.fail(&l.readErr, err) }
 
 // abort ends the line because the connection was cut.
 func (l *line) abort(err error) { l.fail(&l.err, err) }
@@ -339,13 +339,13 @@ func (l *line) fail(first *error, err error) {
 // drop discards the bytes in flight on a line without a reader. The caller
 // holds the mutex.
 func (l *line) drop() {
-	l.knobs.lost.Add(int64(l.fifo.size))
-	l.knobs.held.Add(-int64(l.fifo.size))
+	l.settings.lost.Add(int64(l.fifo.size))
+	l.settings.held.Add(-int64(l.fifo.size))
 	l.fifo.reset()
-	l.alarmEnded = true
-	if l.alarm != nil {
-		l.alarm.stop()
-		l.alarm = nil
+	l.timerEnded = true
+	if l.timer != nil {
+		l.timer.stop()
+		l.timer = nil
 	}
 }
 

@@ -144,11 +144,11 @@ func TestJitterKeepsOrderAndSeed(t *testing.T) {
 	require.Less(t, one[49], 60*time.Millisecond)
 }
 
-// On the real clock, a round trip is late by only a small part of a millisecond. The machine also
-// wakes waiting threads late, which is not a fault of the link. Therefore the test also measures
-// bare alarms of the same length. In each direction, a bare alarm wakes one thread. The link wakes
-// three threads: those of the alarm, the line and the reader. The test compares the times that a
-// quarter of the round trips and a quarter of the bare alarms do not exceed.
+// On the real clock, a round trip is late by only a small part of a millisecond. The machine also wakes
+// waiting threads late, which is not a fault of the link. Therefore the test also measures timers alone,
+// for the same times. In each direction, a timer alone wakes one thread. The link wakes three threads:
+// those of the timer, the line and the reader. The test compares the fastest quarter of the round trips
+// with the fastest quarter of the timers.
 func TestRoundTripIsPrecise(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only on Linux does a line use a timer of the kernel; timers of the runtime are less precise")
@@ -172,10 +172,10 @@ func TestRoundTripIsPrecise(t *testing.T) {
 	f(200*time.Millisecond, 4)
 }
 
-// bareLateness sets two alarms, one after the other, n times: one for each direction of a
-// round trip. It returns how much longer than trip each pair of alarms took, sorted.
+// bareLateness sets two timers, one after the other, n times: one for each direction of a round trip. It
+// returns how much longer than trip each pair of timers took, sorted.
 func bareLateness(trip time.Duration, n int) (late []time.Duration) {
-	a := newAlarm()
+	a := newTimer()
 	defer a.stop()
 	for range n {
 		begin := time.Now()

@@ -72,8 +72,8 @@ func (p *pair) forget() {
 	p.faults.mu.Unlock()
 }
 
-// atCut calls the function reset when the connection is cut, or now if this has happened already.
-func (p *pair) atCut(reset func()) {
+// onCut calls the function reset when the connection is cut, or now if it has been cut already.
+func (p *pair) onCut(reset func()) {
 	p.mu.Lock()
 	dead := p.err != nil
 	if !dead {
@@ -89,7 +89,7 @@ func (p *pair) atCut(reset func()) {
 // out, bytes from in are written to the socket. It returns when both directions
 // have ended.
 func (p *pair) attach(socket net.Conn, in, out *line) {
-	p.atCut(func() { reset(socket) })
+	p.onCut(func() { reset(socket) })
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -183,7 +183,7 @@ func (f *Faults) handshake(ctx context.Context) error {
 }
 
 func sleep(ctx context.Context, d time.Duration) error {
-	a := newAlarm()
+	a := newTimer()
 	defer a.stop()
 	a.set(d)
 	select {

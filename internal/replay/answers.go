@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// PatienceForAnswer is how long a sent batch may be unanswered before Sender.Unanswered is
-// called, and the time between two calls.
-const PatienceForAnswer = 5 * time.Second
+// UnansweredAfter is how long a sent batch may wait for its answer before Sender.Unanswered is called. It
+// is also the time between two calls.
+const UnansweredAfter = 5 * time.Second
 
 // answers watches the batches that wait for an answer of the endpoint.
 type answers struct {
@@ -18,15 +18,15 @@ type answers struct {
 }
 
 // await is called when a batch is sent. It returns a function to call when the batch has its
-// answer or failed. Until that call, notice is called every PatienceForAnswer with the number of
+// answer or failed. Until that call, notice is called every UnansweredAfter with the number of
 // unanswered batches and the waiting time of this batch. The time in which sent returns false
 // does not count, because the batch then waits for a connection or a stream.
 func (a *answers) await(sent func() bool, notice func(batches int, waited time.Duration)) (done func()) {
 	a.waiting.Add(1)
 	begin, ended, finished := time.Now(), make(chan struct{}), make(chan struct{})
-	late := time.AfterFunc(PatienceForAnswer, func() {
+	late := time.AfterFunc(UnansweredAfter, func() {
 		defer close(finished)
-		ticker := time.NewTicker(PatienceForAnswer)
+		ticker := time.NewTicker(UnansweredAfter)
 		defer ticker.Stop()
 		for {
 			if now := time.Now(); sent() {

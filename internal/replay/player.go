@@ -117,7 +117,7 @@ func (p *Player) Play(ctx context.Context, sources ...Source) (Counts, error) {
 	var err error
 	rate := &rate{pace: p.Pace, begin: time.Now()}
 	for round := range max(p.Rounds, 1) {
-		r := &playing{Player: p, rate: rate, change: change, times: times, begin: time.Now(), round: round + 1}
+		r := &playerRound{Player: p, rate: rate, change: change, times: times, begin: time.Now(), round: round + 1}
 		if round > 0 {
 			// One second between rounds, as between two exports.
 			r.change.Shift += time.Duration(round) * (time.Duration(times.last-times.first) + time.Second)
@@ -155,8 +155,8 @@ func (r *rate) due(items int) time.Time {
 	return r.begin.Add(time.Duration(min(float64(before)/r.pace*float64(time.Second), longest)))
 }
 
-// playing is one round of a player.
-type playing struct {
+// playerRound is one round of a player.
+type playerRound struct {
 	*Player
 	rate   *rate
 	change Change
@@ -168,7 +168,7 @@ type playing struct {
 	batches, items atomic.Uint64
 }
 
-func (r *playing) play(ctx context.Context, sources []Source) error {
+func (r *playerRound) play(ctx context.Context, sources []Source) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	r.idle = newIdle(len(sources))
@@ -186,12 +186,12 @@ func (r *playing) play(ctx context.Context, sources []Source) error {
 	return context.Cause(ctx)
 }
 
-func (r *playing) source(ctx context.Context, index int, s Source) error {
+func (r *playerRound) source(ctx context.Context, index int, s Source) error {
 	var group sync.WaitGroup
 	defer group.Wait()
-	// going is canceled when a batch cannot be delivered. This ends the loop, but batches in flight
-	// are still delivered, because they use ctx.
-	going, fail := context.WithCancelCause(ctx)
+	// reading is canceled when a batch cannot be delivered. This ends the loop below, but batches in
+	// flight are still delivered, because they use ctx.
+	reading, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
 	slots := chan struct{}(nil)
 	number := uint64(0)
@@ -202,14 +202,14 @@ func (r *playing) source(ctx context.Context, index int, s Source) error {
 		if slots == nil {
 			slots = make(chan struct{}, r.inFlight(b.Signal))
 		}
-		if err := r.wait(going, index, b); err != nil {
+		if err := r.wait(reading, index, b); err != nil {
 			return err
 		}
 		b.OTLP = nil // the source owns this memory
 		r.change.Apply(&b)
 		slots <- struct{}{}
-		if going.Err() != nil {
-			return context.Cause(going)
+		if reading.Err() != nil {
+			return context.Cause(reading)
 		}
 		number++
 		at := SendError{Source: index, Round: r.round, Batch: number}
@@ -225,10 +225,10 @@ func (r *playing) source(ctx context.Context, index int, s Source) error {
 		})
 	}
 	group.Wait()
-	return context.Cause(going)
+	return context.Cause(reading)
 }
 
-func (r *playing) inFlight(s otlpfile.Signal) int {
+func (r *playerRound) inFlight(s otlpfile.Signal) int {
 	switch {
 	case r.InFlight > 0:
 		return r.InFlight
@@ -239,7 +239,7 @@ func (r *playing) inFlight(s otlpfile.Signal) int {
 }
 
 // wait waits until a batch of a source is due.
-func (r *playing) wait(ctx context.Context, source int, b otlpfile.Batch) error {
+func (r *playerRound) wait(ctx context.Context, source int, b otlpfile.Batch) error {
 	switch {
 	case r.Pace == Original:
 		_, last := Times(b)
@@ -257,7 +257,7 @@ func (r *playing) wait(ctx context.Context, source int, b otlpfile.Batch) error 
 }
 
 // next waits until the next batch of a source is due.
-func (r *playing) next(ctx context.Context, source int, due time.Time) error {
+func (r *playerRound) next(ctx context.Context, source int, due time.Time) error {
 	if time.Until(due) > 0 {
 		r.idleFor(r.idle.waits(source, due), false)
 		defer r.idle.sends(source)

@@ -37,7 +37,7 @@ type interval struct{ begin, end pcommon.Timestamp }
 // gap is a time above MaxGap without a batch. It ends when the next batch is due.
 type gap struct {
 	interval
-	told atomic.Bool // whether Player.Skipped was called
+	reported atomic.Bool // whether Player.Skipped was called
 }
 
 func (g *gap) length() time.Duration { return time.Duration(g.end - g.begin) }
@@ -113,7 +113,7 @@ func (s *schedule) due(last pcommon.Timestamp) time.Duration {
 // such gap, or if skipped has already returned the gap.
 func (s *schedule) skipped(last pcommon.Timestamp) *gap {
 	i := sort.Search(len(s.gaps), func(i int) bool { return s.gaps[i].end >= last })
-	if i < len(s.gaps) && s.gaps[i].end == last && s.gaps[i].told.CompareAndSwap(false, true) {
+	if i < len(s.gaps) && s.gaps[i].end == last && s.gaps[i].reported.CompareAndSwap(false, true) {
 		return s.gaps[i]
 	}
 	return nil

@@ -31,11 +31,11 @@ type Sender struct {
 	// it yet, and how often opening a stream is retried. Set it before the first Send.
 	Retries int
 	// Waiting is called, concurrently, when a batch cannot be sent yet and is tried again. cause
-	// is nil if there is no stream after PatienceForStream, or no connection after
-	// PatienceForAnswer. Waiting may be nil. Set it before the first Send.
+	// is nil if there is no stream after NoStreamAfter, or no connection after
+	// UnansweredAfter. Waiting may be nil. Set it before the first Send.
 	Waiting func(cause error)
 	// Unanswered is called, concurrently, when the endpoint has not answered a batch for
-	// PatienceForAnswer, and again after each further PatienceForAnswer. batches is the number of
+	// UnansweredAfter, and again after each further UnansweredAfter. batches is the number of
 	// all unanswered batches, and waited is how long this batch has waited. Unanswered may be
 	// nil. Set it before the first Send.
 	Unanswered func(batches int, waited time.Duration)
@@ -110,9 +110,8 @@ func NewSTEFSender(conn *grpc.ClientConn, compression stef.Compression) (*Sender
 }
 
 const (
-	// PatienceForStream is how long a stream may take to open before
-	// Sender.Waiting is called.
-	PatienceForStream = 1500 * time.Millisecond
+	// NoStreamAfter is how long opening a stream may take before Sender.Waiting is called.
+	NoStreamAfter = 1500 * time.Millisecond
 	// openTimeout bounds each attempt to open a stream.
 	openTimeout = 5 * time.Second
 )
@@ -132,7 +131,7 @@ type opening struct {
 }
 
 func newOpening(s *Sender, pending *atomic.Int64) *opening {
-	o := &opening{sender: s, pending: pending, silent: time.AfterFunc(PatienceForStream, func() { s.waiting(nil) })}
+	o := &opening{sender: s, pending: pending, silent: time.AfterFunc(NoStreamAfter, func() { s.waiting(nil) })}
 	o.ctx, o.giveUp = context.WithCancelCause(context.Background())
 	return o
 }

@@ -12,9 +12,9 @@ import (
 
 const clockMonotonic = 1
 
-// kernelAlarm is a kernel timer. The runtime waits for the timer like for a socket.
-// The runtime's own timers are rounded up to a millisecond while the process is idle.
-type kernelAlarm struct {
+// kernelTimer is a kernel timer. The runtime waits for it as for a socket. The runtime's own timers are
+// rounded up to a millisecond while the process is idle.
+type kernelTimer struct {
 	file    *os.File
 	raw     syscall.RawConn
 	arm     func(fd uintptr)
@@ -22,16 +22,16 @@ type kernelAlarm struct {
 	c       chan time.Time
 }
 
-func newPreciseAlarm() alarm {
+func newPreciseTimer() timer {
 	fd, _, errno := syscall.Syscall(syscall.SYS_TIMERFD_CREATE, clockMonotonic, syscall.O_NONBLOCK|syscall.O_CLOEXEC, 0)
 	if errno != 0 {
-		return newTimerAlarm()
+		return newRuntimeTimer()
 	}
-	a := &kernelAlarm{file: os.NewFile(fd, "timerfd"), c: make(chan time.Time, 1)}
+	a := &kernelTimer{file: os.NewFile(fd, "timerfd"), c: make(chan time.Time, 1)}
 	raw, err := a.file.SyscallConn()
 	if err != nil {
 		a.file.Close()
-		return newTimerAlarm()
+		return newRuntimeTimer()
 	}
 	a.raw = raw
 	a.arm = func(fd uintptr) {
@@ -43,7 +43,7 @@ func newPreciseAlarm() alarm {
 
 // forward sends a value to the channel whenever the timer is readable, until
 // the timer is closed.
-func (a *kernelAlarm) forward() {
+func (a *kernelTimer) forward() {
 	var count [8]byte
 	for {
 		if _, err := a.file.Read(count[:]); err != nil {
@@ -58,11 +58,11 @@ func (a *kernelAlarm) forward() {
 
 // set arms the timer. On a stopped timer it does nothing: its file descriptor
 // may already belong to another file.
-func (a *kernelAlarm) set(d time.Duration) {
+func (a *kernelTimer) set(d time.Duration) {
 	a.setting.value = syscall.NsecToTimespec(max(1, d.Nanoseconds()))
 	_ = a.raw.Control(a.arm)
 }
 
-func (a *kernelAlarm) fired() <-chan time.Time { return a.c }
+func (a *kernelTimer) fired() <-chan time.Time { return a.c }
 
-func (a *kernelAlarm) stop() { a.file.Close() }
+func (a *kernelTimer) stop() { a.file.Close() }

@@ -5,4 +5,4 @@
 
 package netfault
 
-func newPreciseAlarm() alarm { return newTimerAlarm() }
+func newPreciseTimer() timer { return newRuntimeTimer() }
