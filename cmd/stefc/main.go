@@ -19,6 +19,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"flag"
@@ -78,28 +79,13 @@ func (o *settings) register(flags *flag.FlagSet) {
 	flags.StringVar(&o.header, "header", "", "text `file` with the licence text for the top of each file; default none")
 }
 
-// output remembers the first error of a writer, so that its callers need not check each line that
-// they print.
-type output struct {
-	to  io.Writer
-	err error
-}
-
-// Write writes p, unless an earlier write failed.
-func (o *output) Write(p []byte) (n int, err error) {
-	if o.err == nil {
-		n, o.err = o.to.Write(p)
-	}
-	return n, o.err
-}
-
 // run runs stefc and returns its exit code. A script may use the output, for example for -base, so
 // output that cannot be written is a failure.
 func run(args []string, stdout, stderr io.Writer) int {
-	out := &output{to: stdout}
+	out := bufio.NewWriter(stdout)
 	code := runFlags(args, out, stderr)
-	if code == 0 && out.err != nil {
-		fmt.Fprintln(stderr, "stefc: standard output:", out.err)
+	if err := out.Flush(); err != nil && code == 0 {
+		fmt.Fprintln(stderr, "stefc: standard output:", err)
 		return exitIO
 	}
 	return code
