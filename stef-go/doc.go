@@ -164,7 +164,7 @@
 //	record    about 100 ns per record  generated straight-line code      otelstef, stefrt
 //	frame     one flush                interfaces, loops over columns,   stefrt, column,
 //	                                   zstd, errors with a location      internal/frame
-//	stream    one connection           options                           stef
+//	stream    one writer or reader     options                           stef
 //
 // Code that runs per value or per record allocates nothing in steady state. The
 // specification is in the folder stef-spec; comments cite it as "spec: #anchor".

@@ -3,7 +3,7 @@
 
 // Package otelstef has the OpenTelemetry records of STEF, Metrics, Spans and
 // Logs, with their writers and readers. The files that end in .stef.go are
-// generated from stef-spec/otel.stef. A writer embeds a stefrt.WriteStream and a reader a
+// generated from stef-spec/otel.stef and, for the compact form, stef-spec/compact.stef. A writer embeds a stefrt.WriteStream and a reader a
 // stefrt.ReadStream, which have Flush, Close, Stats, Schema and Err:
 // go doc github.com/otelstef/stef/stef-go/stefrt.WriteStream. The examples in
 // stef-go/otelstef/example_test.go, which go doc does not print, write and read streams.
