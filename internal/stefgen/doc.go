@@ -15,6 +15,11 @@
 //	names.go     Go names
 //	printer.go   a file being printed; finds its imports
 //	struct*.go   oneof.go multimap.go array.go enum.go root.go   one kind each
+//	copy.go      methods that copy values
+//	unshare.go   methods that replace shared values by copies
+//	text.go      values of text that have references to a dictionary
+//	stream.go    the fields and dictionaries of a stream
+//	doc_text.go, schema_text.go   comments; the text of the schema
 //
 // Go functions print the code, not templates: nearly every printed line depends on
 // the kind of a field, and one function per piece is clearer than nested conditions

@@ -13,10 +13,12 @@
 //	follower.go            one pass after another over the folder, by a follower for each signal
 //	finish.go              finishing a file that was delivered
 //	file.go                reading the whole frames of a file
+//	messages.go            reading a file of messages
 //	deliver.go             passing a batch to the pipeline
 //	checkpoints.go         checkpoints: how far each file was delivered
 //	stored.go              checkpoints in a storage extension
 //	sniff.go               detecting the signal of a file
+//	meter.go, once_log.go  metrics and log lines
 //
 // The components of a configuration are independent of each other: each signal has one
 // goroutine, which reads one frame after another and waits for the pipeline. So the

@@ -10,19 +10,29 @@
 //
 // The files, from the top of the package to the bottom:
 //
-//	factory.go, config.go    components and their configuration
+//	factory.go, config*.go   components and their configuration
 //	shared.go, server.go     one gRPC server for all signals of a configuration
+//	handshake.go             TLS, and log lines about failed handshakes; peek_*.go looks at their
+//	                         first bytes, and handshake_listener.go closes them at a shutdown
+//	usertimeout_*.go         closes connections whose peer has disappeared
+//	opening.go               STEF streams and OTLP requests that are refused when they begin
 //	handler.go               both protocols of a signal
 //	stream.go, batch.go      a STEF stream and its batches
+//	source.go                the bytes of a stream
+//	stream_end.go            why a stream ended
 //	otlp.go                  an OTLP request
 //	pipe.go                  the pipeline of one signal
+//	refusal.go               what a client is told about data that was not accepted
 //	core.go                  limits and shutdown, shared by streams and requests
 //	fair_semaphore.go        fair shares of limited resources
 //	client_state.go          what the receiver knows about each client
 //	throttle.go              permits that streams and requests need if they are expensive to serve
 //	cost_tracker.go          the cost of an OTLP request
+//	sizer.go                 the size of batches as OTLP
 //	decompress.go            decompression of OTLP requests
 //	stream_memory.go         memory that streams hold between batches
+//	release.go               returns memory to the operating system
+//	meter.go, log.go         metrics and log lines
 //
 // The code is generic over all signals; package internal/signal describes them.
 //
