@@ -164,7 +164,8 @@ func TestSessionRotation(t *testing.T) {
 }
 
 // TestSessionStagger: streams that were opened at the same time are replaced at different times. This
-// holds for the first streams of a session, and for the streams after all were lost.
+// holds for the first streams of a session. It also holds for the streams that the session opens
+// after it has lost all its streams.
 func TestSessionStagger(t *testing.T) {
 	bubble(t, "", func(t *testing.T, r *rig) {
 		r.config.Streams = 4

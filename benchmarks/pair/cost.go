@@ -137,7 +137,7 @@ func (p *pair) now() Cost {
 	return Cost{CPU: cputime.Used(), Sent: p.network.sent.Load(), Received: p.network.received.Load(), Allocs: stats.Mallocs}
 }
 
-// single returns a batch of one item. Its content is in no set.
+// single returns a batch of one item. No data set contains this item.
 func single(signal otlpfile.Signal) otlpfile.Batch {
 	b := dataset.New(signal)
 	switch signal {

@@ -168,10 +168,10 @@ func speed(c *Context) (*Outcome, error) {
 	return o, nil
 }
 
-// speedBatches returns the batches in which a set is timed. A full report times natural batches,
-// which are the requests that the program sent, and one big batch. A quick report times only one of
-// the two: the big batch for published sets of metrics, as the proposal does, and natural batches
-// for all other sets.
+// speedBatches returns the batches for which the formats are timed. In a full report, these are the
+// natural batches of the set, which are the requests that the program sent, and one batch of the
+// whole set. In a quick report, published sets of metrics have only the one batch, as in the STEF
+// proposal. All other sets have only the natural batches.
 func (c *Context) speedBatches(set *dataset.Set) []*batches {
 	switch {
 	case len(set.Parts) == 1:

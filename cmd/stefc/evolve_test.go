@@ -130,8 +130,9 @@ func TestRunAgainstErrors(t *testing.T) {
 	require.Contains(t, stderr, "stefc: open absent.stef: ")
 }
 
-// TestRunAgainstForm: with -form, a field that is appended to the schema changes the numbers
-// of the fields of the form, so -against refuses it.
+// TestRunAgainstForm: -form adds the fields of a form behind the fields of the schema. If the new
+// version of the schema has one more field, the fields of the form get other numbers. So -against
+// refuses the new version.
 func TestRunAgainstForm(t *testing.T) {
 	stefc(t, shop)
 	require.NoError(t, os.Rename("shop.stef", "old.stef"))

@@ -56,7 +56,7 @@ func TestDictionary(t *testing.T) {
 		}
 		_, err = without.UnmarshalLogs(message)
 		require.ErrorIs(t, err, stef.ErrZstdDict)
-		require.ErrorContains(t, err, "set the key dictionary or read_dictionaries")
+		require.ErrorContains(t, err, "set `dictionary` or `read_dictionaries`")
 		require.True(t, consumererror.IsPermanent(err))
 	}
 	require.Positive(t, smaller)

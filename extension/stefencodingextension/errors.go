@@ -97,7 +97,7 @@ func (x *codec[B]) mistake(message []byte, err error) error {
 		return fmt.Errorf("%w: the message begins with % x; set the encoding that its sender uses, such as otlp_proto, or send STEF", ErrFormat, head)
 	}
 	if errors.Is(err, stef.ErrZstdDict) {
-		return fmt.Errorf("unmarshaling %s: %w; set the key dictionary or read_dictionaries to the dictionary file of the sender", x.Name, stef.ErrZstdDict)
+		return fmt.Errorf("unmarshaling %s: %w; set `dictionary` or `read_dictionaries` to the dictionary file of the sender", x.Name, stef.ErrZstdDict)
 	}
 	if other := x.signalOf(message); other != "" && other != x.Name {
 		return fmt.Errorf("%w: %s, not %s; use one topic or path for each signal: %w", ErrSignal, other, x.Name, err)

@@ -6,7 +6,8 @@
 //
 // There are three formats, each for metrics, traces or logs:
 //
-//	otlp-parts  parts of a big-endian uint32 length and one protobuf message
+//	otlp-parts  parts, one after another; each part is the length of a protobuf
+//	            message, as big-endian uint32, and the message
 //	otlp        one protobuf message: MetricsData, TracesData or LogsData
 //	otlp-json   JSON messages, one or several, as the Collector's file exporter
 //	            writes them one per line; line breaks inside a message are valid
@@ -24,10 +25,10 @@
 //		// b.Metrics, b.Traces or b.Logs, as r.Signal() says
 //	}
 //
-// A Batch is a part or a JSON message. A file that is one message is split into
-// batches of as many entries as fit the batch size, so such a file may be
-// larger than memory. If these batches are written in format otlp, they form one
-// message again, because protobuf messages with repeated fields may be concatenated.
+// A Batch is a part or a JSON message. A file that consists of one protobuf message may
+// be larger than memory: the reader splits it into batches, each with as many entries
+// as fit the batch size. If a writer of format otlp writes these batches, the file has
+// one message again, because protobuf messages with repeated fields may be concatenated.
 //
 // A truncated file, and any other damage that would silently lose data, cause an
 // *Error with the part, the line and the byte. Unknown fields are not an error, as

@@ -136,7 +136,7 @@ func (c *compressed) dropSkippable() {
 }
 
 // checksumLeft reports whether the carry, the compressed bytes after the content, is
-// the end of a zstd frame with a checksum. The decoder can verify the checksum now,
+// the end of a zstd frame with a checksum. If so, the decoder can verify the checksum now,
 // before the records of the frame are used.
 //
 // spec: #compression

@@ -333,8 +333,8 @@ type ReadState interface {
 	Held() int
 }
 
-// AtReadRestart makes the stream call Restart of f when the dictionaries restart, and
-// count the memory of f.
+// AtReadRestart registers the state of a form. From then on, the stream calls f.Restart when the
+// dictionaries restart, and includes f.Held in the memory that it measures.
 func AtReadRestart(s *ReadStream, f ReadState) {
 	s.state = f
 	if !slices.Contains(s.dicts, interface{ Restart() }(f)) {

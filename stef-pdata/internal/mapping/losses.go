@@ -3,8 +3,9 @@
 
 package mapping
 
-// Losses counts the content of written items that a stream does not carry. In the
-// full schema only the first three can be other than 0.
+// Losses counts data of the written items that the stream does not contain: data that the mapping
+// ignores (EmptyContainers, UnknownFields, ZeroIDs), and data that the schema cannot represent. In
+// the full schema, only the first three counts can be other than 0.
 //
 // spec: #losses
 type Losses struct {
