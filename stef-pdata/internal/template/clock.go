@@ -9,10 +9,11 @@ import (
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
-// clockSize is the length of the text of a clock without decimals, 15:04:05.
+// clockSize is the length of a clock without decimals, such as 15:04:05. A clock is a time of day
+// in a text.
 const clockSize = 8
 
-// maxClocks is the largest number of clocks in a text that are compared with the time.
+// maxClocks is the maximum number of clocks of a text that are compared with the time.
 const maxClocks = 8
 
 // Clock searches text[from:] for the time unixNano, in any format and zone. It returns the format
@@ -96,8 +97,8 @@ func layoutBefore(text string, i int) (layout byte, start int) {
 
 const weekdays = "MonTueWedThuFriSatSun"
 
-// decimalsAt returns the decimals in a text, as the second byte of a ClockFormat, and where they
-// end.
+// decimalsAt returns the decimals of the clock that ends at i, as the second byte of a ClockFormat,
+// and the end of the decimals.
 func decimalsAt(text string, i int) (decimals byte, end int) {
 	if i == len(text) || text[i] != '.' && text[i] != ',' {
 		return '0', i

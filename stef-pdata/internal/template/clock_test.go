@@ -28,8 +28,8 @@ func TestClock(t *testing.T) {
 		text := before + string(made) + after
 		got, at, ok := Clock(text, 0, unixNano)
 		require.True(t, ok, "%q in %q", format, text)
-		// Several formats can write the same text, so Clock may return another format than the
-		// text was written with. Its format may also cover more of the text.
+		// Several formats can write the same text, so Clock may return another format than the text
+		// was written with. The returned format may also cover a longer part of the text.
 		found := text[at.From:at.To]
 		stands, ok := otelstef.AppendClock(nil, got, unixNano)
 		require.True(t, ok)

@@ -32,8 +32,8 @@ const (
 	// the same, each pause is twice as long as the pause before it.
 	maxPauseSamples = 32
 	// minSamples is the number of samples before templates are disabled. If templates lose more
-	// than clearLoss, fewSamples are enough. The sizes of the first sample of a decision are
-	// dropped: its templates are still new to the meter.
+	// than clearLoss, fewSamples are enough. The sizes of the first sample after a change of the
+	// decision are dropped: the meter does not know the templates of this sample yet.
 	minSamples = 6
 	fewSamples = 3
 	// Each new sample reduces the earlier values of saved and total by 1/decay. saved and
@@ -65,8 +65,8 @@ func (v *decision) inSample(size int) bool {
 
 func (v *decision) full() bool { return v.size >= sampleBytes }
 
-// update counts the sizes of a sample, or of a part of it, as texts and as templates. At
-// the end of a sample it updates the decision.
+// update adds the sizes of some bodies of the sample: text is their size as texts, split their size
+// as templates. When the sample is complete, update also updates the decision.
 func (v *decision) update(text, split int) {
 	v.gain += text - split
 	v.spent += text

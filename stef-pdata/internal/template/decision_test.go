@@ -124,8 +124,8 @@ func TestReferenceTemplatesFirst(t *testing.T) {
 	require.Equal(t, 100, split)
 }
 
-// The splitter does not search bodies of many shapes for fields again and again if they repeat no
-// field. If they repeat fields later, most of them have references after some batches.
+// If bodies of many shapes repeat no field, the splitter stops searching them for fields. If later
+// bodies repeat fields, most bodies have references after some batches.
 func TestSearchesForLinksEnd(t *testing.T) {
 	s := Splitter{References: true, Always: true}
 	number := 0
@@ -361,8 +361,9 @@ func TestSamplesDoNotAllocate(t *testing.T) {
 	}
 }
 
-// References are used soon after the texts begin to repeat fields, and again soon after the attributes have
-// changed, however old the stream is and however often the attributes changed before.
+// References are used soon after the texts begin to repeat fields. After a change of the
+// attributes, they are used again soon. This holds for a stream of any age, and after any number of
+// such changes.
 func TestLinksOfOldStreams(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 10))
 	var s Splitter

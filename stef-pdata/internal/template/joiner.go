@@ -31,9 +31,9 @@ const (
 	joinSlots    = 1 << joinSlotBits
 	// keptPieces is the capacity of pieces that the next template of a slot may reuse.
 	keptPieces = 64
-	// joinedBytes is the size of the largest chunk of texts. firstJoined is the size of the
-	// first chunk; each further chunk is twice as large. A text that is kept keeps its whole
-	// chunk in memory. Texts larger than a quarter of joinedBytes have their own memory.
+	// joinedBytes is the size of the largest chunk of texts. firstJoined is the size of the first
+	// chunk; each further chunk is twice as large. If a caller keeps a text, the whole chunk of
+	// this text stays in memory. Texts larger than a quarter of joinedBytes have their own memory.
 	joinedBytes = 8 << 10
 	firstJoined = 1 << 10
 )

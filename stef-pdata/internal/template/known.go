@@ -42,7 +42,8 @@ type knownText struct {
 	made bool
 }
 
-// knownClock is a reference to the time in the format of a clock, and the text it stands for.
+// knownClock is a reference to the time of the record in the format of a clock, and the text that
+// the reference represents.
 type knownClock struct {
 	ref string
 	knownText
@@ -91,7 +92,7 @@ func (k *Known) list() []pcommon.Value {
 	return k.attributes
 }
 
-// textOf returns the text of an id or time, which may be empty.
+// textOf returns the text of an id or a time. The text may be empty.
 func (k *Known) textOf(ref string) []byte {
 	if ref[1] == otelstef.ReferenceClock[1] {
 		return k.clockOf(ref)
@@ -138,8 +139,8 @@ func (k *Known) clockOf(ref string) []byte {
 	return c.text
 }
 
-// prefix returns the length of the text that ref stands for, or -1 if text does not begin
-// with that text.
+// prefix compares the beginning of text with the text that ref represents. It returns the length of
+// the represented text if they are equal, otherwise -1.
 func (k *Known) prefix(text, ref string) int {
 	var known []byte
 	switch ref[1] {
@@ -180,12 +181,13 @@ const (
 	minKnownText = 4
 	minKnownInt  = 3
 	maxKnown     = 1 << 8
-	// maxFound is the maximum number of references in a text. maxLooks is the maximum number
-	// of searches for candidates in a text. Without these limits, a text that repeats short
-	// attributes would take a time that grows with the square of its length.
+	// maxFound is the maximum number of references in a text. maxLooks is the maximum number of
+	// searches for candidates in a text. Without these limits, the search in a text that repeats
+	// short attributes would take time proportional to the square of its length.
 	maxFound = 64
-	// maxKnownText is the size of the longest text of an attribute that a reference replaces.
-	// With this size, all references of a body replace at most half of what a reader accepts.
+	// maxKnownText is the size of the longest text of an attribute that a reference replaces. With
+	// this size, all references of a body together represent at most half of the text that a reader
+	// accepts.
 	maxKnownText = otelstef.ReferencedBytes / 2 / maxFound
 	maxLooks     = 512
 )
@@ -212,8 +214,8 @@ type candidate struct {
 	from, to  int
 }
 
-// fieldRefs finds the places that references can replace, the longest first. The result is
-// valid until the next call.
+// fieldRefs returns the parts of a text that references can replace. The longest parts are first.
+// The result is valid until the next call.
 func (k *Known) fieldRefs(text string) []fieldRef {
 	k.collect(text)
 	slices.SortStableFunc(k.candidates, func(a, b candidate) int { return cmp.Compare(len(b.text), len(a.text)) })
@@ -315,7 +317,8 @@ func (k *Known) proposeDouble(attribute int, f float64, text string) {
 
 // decimalsOf returns the number of decimals of the number at text[at:end], which is written in
 // its shortest form. It also counts zeros that follow in the text, and returns where these zeros
-// end. It returns -1 decimals if other digits follow, and 0 if there are more than nine.
+// end. It returns -1 decimals if other digits follow, and 0 decimals if the text has more than
+// nine.
 func decimalsOf(text string, at, end int) (decimals int, to int) {
 	point := strings.IndexByte(text[at:end], '.')
 	if point < 0 {

@@ -9,8 +9,8 @@ import "strings"
 // the whole body in memory. Callers copy only words of bodies larger than MaxHeldBody bytes.
 type OwnWords struct{ text strings.Builder }
 
-// MaxHeldBody is the maximum size of a body whose words are not copied (see OwnWords). A record has at most
-// stef.MaxPairs words, and each of them may keep another body in memory.
+// MaxHeldBody is the maximum size of a body whose words are not copied (see OwnWords). A record has
+// at most stef.MaxPairs words, and each of these words may keep another body in memory.
 const MaxHeldBody = 2 << 10
 
 // Copy returns a copy of a word in separate memory.

@@ -28,8 +28,8 @@ type splitPolicy struct {
 type policyKey struct{ resource, scope uint32 }
 
 const (
-	// newTemplates is the number of new templates that bodiesPerTemplate does not count,
-	// so that the start of a stream is not a failure.
+	// newTemplates is the number of new templates that are not counted for bodiesPerTemplate,
+	// because at the start of a stream all templates are new.
 	newTemplates = 64
 	// bodiesPerTemplate is the minimum number of bodies per template. With fewer bodies,
 	// streams of real logs were still smaller, but encoding took 1.5 times as long.
@@ -62,13 +62,14 @@ func (t *splitPolicy) count(fresh bool) {
 	}
 }
 
-// endBatch is called after all bodies of a resource and scope in a batch, or after a part of them, and
-// reports whether they are written as templates. If not, the next calls return false, too. This
-// pause gets longer each time, because the kind of bodies rarely changes.
+// endBatch is called after the bodies of a resource and scope in a batch, or after some of these
+// bodies. It reports whether the bodies are written as templates. If too many templates are new, it
+// returns false, and a pause can begin: a number of calls that return false. Each pause is longer
+// than the pause before it, because the kind of bodies rarely changes.
 //
-// references says that the stream can have reference templates. Then a policy switches
-// between reference templates and ordinary templates: up to maxSwitches times before its first pause, and once
-// at each pause.
+// references says that the stream can have reference templates. If so, and if too many templates
+// are new, the policy switches between reference templates and ordinary templates: up to
+// maxSwitches times before its first pause, and once at each pause.
 func (t *splitPolicy) endBatch(references bool) bool {
 	if t.paused > 0 {
 		t.paused--

@@ -44,7 +44,7 @@ type refTemplate struct {
 	refCount int      // number of references
 	matched  int      // number of recent texts that fitted the template
 	misses   int      // number of recent texts that did not fit it
-	learned  int      // how often a template was learned since a template fitted many texts, at most maxRefLearned
+	learned  int      // how often a template was learned since the last one that fitted many texts; at most maxRefLearned
 }
 
 // Conditions to learn a reference template again, and to stop using it.
@@ -52,13 +52,15 @@ const (
 	maxRefLearned = 3
 	refMissShare  = 4
 	refPause      = 3 // log2 of the factor by which the pause grows each time, up to maxRefLearned times
-	// refMemory is the number of matches after which matched and misses are halved. Otherwise, the older a stream
-	// is, the more texts would be written without references after its texts or attributes have changed.
+	// refMemory is the number of matches after which matched and misses are halved. Without this,
+	// an old stream would write many texts without references after a change of its texts or
+	// attributes.
 	refMemory = 1 << 10
 )
 
-// countMatch counts a text that fits the template. A template that fits many texts was worth its search. So if later texts
-// do not fit it, the pause before the next search is short.
+// countMatch counts a text that fits the template. If a template fits many texts, the search for
+// its references was worth the time. So when later texts do not fit the template, the pause before
+// the next search is short.
 func (l *refTemplate) countMatch() {
 	if l.matched++; l.matched == refMemory {
 		l.matched, l.misses, l.learned = l.matched/2, l.misses/2, 1
@@ -107,8 +109,9 @@ func (s *textShape) wantsRefTemplate(text string) bool {
 	return s.sightings >= learnAfter<<(refPause*l.learned) && len(text) <= MaxTemplate
 }
 
-// newRefTemplate returns the reference template of a text with these parameters. In it, the references that were
-// found replace some of the parameters: they are references to other fields of the log record.
+// newRefTemplate returns the reference template of a text. found has the parts of the text that
+// repeat other fields of the log record: in the template, references replace these parts. The
+// template has ordinary parameters for those params that overlap no part of found.
 func newRefTemplate(text string, params []Span, found []fieldRef) (l refTemplate) {
 	if len(found) == 0 {
 		return l
@@ -138,8 +141,8 @@ func newRefTemplate(text string, params []Span, found []fieldRef) (l refTemplate
 	return l
 }
 
-// match appends the parameters of a text that fits the template. For a reference, To is
-// 0 and From is the index in refs.
+// match appends the parameters of a text that fits the template. If a parameter is a reference, To
+// is 0 and From is the index of the reference in refs.
 func (l *refTemplate) match(text string, params []Span, k *Known) ([]Span, bool) {
 	if !strings.HasSuffix(text, l.pieces[len(l.refs)]) {
 		return params, false
@@ -180,11 +183,11 @@ type refTemplateList struct {
 	repeat int         // number of tested texts that repeat other fields
 }
 
-// searchCount counts searches for references in texts, and those searches that found references to
-// use.
+// searchCount counts how often texts were searched for parts that references can replace (all), and
+// how often such parts were found (found).
 type searchCount struct{ all, found int }
 
-// exhausted reports whether another search is not worth its time, because too few of the searches found references.
+// exhausted reports whether searches must end, because too few searches found references.
 func (a *searchCount) exhausted(bodies int) bool {
 	return a.all >= freeSearches+searchesPerFound*a.found+bodies/searchShare
 }
@@ -206,7 +209,7 @@ const (
 	refTries      = 64
 	refTriesShare = 16
 	// Most kinds of texts never repeat other fields. So searches for references end after
-	// freeSearches searches, unless at least one in searchesPerFound found references. One of
+	// freeSearches searches, unless at least one in searchesPerFound found references. One in
 	// searchShare texts is searched nevertheless, because the texts may change.
 	freeSearches     = 16
 	searchesPerFound = 8
@@ -216,12 +219,13 @@ const (
 	// refTests is the number of texts of a resource and scope that are tested. If all of
 	// them repeat other fields, reference templates are tried before ordinary templates.
 	refTests = 2
-	// maxTested is the size of the longest text that is tested or learned: searching it takes as
-	// many passes as its record has attributes.
+	// maxTested is the size of the longest text that is tested or learned: a search reads the whole
+	// text once for each attribute of the record.
 	maxTested = 4 << 10
 )
 
-// testText counts one of the first texts, and whether it repeats other fields; see refTests.
+// testText tests whether one of the first texts repeats other fields, and counts the result; see
+// refTests.
 func (t *splitPolicy) testText(text string, k *Known) {
 	l := &t.refTemplates
 	l.tested++

@@ -18,7 +18,7 @@ type textShape struct {
 	misses  int      // number of texts that did not match learned
 
 	refTemplate refTemplate
-	sightings   int // number of texts without a reference template since the last attempt to learn one
+	sightings   int // number of texts without a reference template since the last attempt to learn a reference template
 
 	next *textShape // the shape of the text after the last text of this shape
 }
@@ -125,8 +125,8 @@ func (s *textShape) fits(text string, params []Span) bool {
 	return true
 }
 
-// reduce returns the template with which a text is written, and the parameters of this
-// template, in the memory of params.
+// reduce returns the template with which a text is written, and its parameters. The parameters
+// reuse the memory of params.
 func (s *textShape) reduce(text string, params []Span) (string, []Span) {
 	if s.learned == "" {
 		if s.seen < learnAfter {

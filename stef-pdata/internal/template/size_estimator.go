@@ -143,7 +143,7 @@ func appendText(column []byte, text string) []byte {
 }
 
 // hashOf hashes a template or parameter by some of its bytes. The hash is the same in every
-// process, because what is written depends on it.
+// process, because the written bytes depend on it.
 func hashOf(text string) uint64 {
 	h := uint64(len(text))
 	if len(text) <= codec.ShortText {
@@ -215,7 +215,7 @@ func (m *meter) bits(column []byte, literal int) (size int) {
 }
 
 // matchEnd returns the end of a match. The bytes before i are known to match. In a match, each byte
-// equals the byte that is offset bytes before.
+// equals the byte that is offset bytes earlier.
 func matchEnd(text []byte, i, offset int) int {
 	for ; i+8 <= len(text); i += 8 {
 		if x := binary.LittleEndian.Uint64(text[i:]) ^ binary.LittleEndian.Uint64(text[i-offset:]); x != 0 {

@@ -11,8 +11,8 @@ import (
 	"github.com/otelstef/stef/stef-go/codec"
 )
 
-// Splitter splits text bodies and decides which of them are written as templates. All bodies of a
-// resource and scope in a batch, or a part of them, are added before the decision.
+// Splitter splits text bodies and decides which of them are written as templates. Callers first add
+// the bodies of a resource and scope in a batch, or some of these bodies, and then call Decide.
 type Splitter struct {
 	// References lets parameters refer to other fields of the log record.
 	References bool
@@ -166,8 +166,8 @@ func (s *Splitter) examine(text string, lr plog.LogRecord, t *splitPolicy) Body 
 	return s.split(text, t)
 }
 
-// pays reports whether the bodies of a resource and scope are split. Without a decision
-// they are split, because templates save bytes only after they were learned.
+// pays reports whether the bodies of a resource and scope are split. While there is no decision,
+// bodies are split, because templates save bytes only after they were learned.
 func (s *Splitter) pays(t *splitPolicy) bool {
 	return s.Always || t.decision.enabled || !t.decision.known
 }
@@ -217,8 +217,8 @@ var refShape textShape
 
 // likely tries the shapes (see textShape) that a text probably has. heads are the last two shapes
 // of texts with the same beginning. t.last is the shape of the previous text, and t.last.next is
-// the shape that followed it the previous time. If a template of one of them fits the text, likely
-// appends the parameters and sets shape and template of b.
+// the shape that followed it the previous time. If a template of one of these shapes fits the text,
+// likely appends the parameters and sets shape and template of b.
 func (s *Splitter) likely(text string, heads [2]*textShape, t *splitPolicy, b *Body) {
 	from := len(s.params)
 	next := heads[1]
@@ -383,8 +383,9 @@ func (s *Splitter) Decide(t *splitPolicy) {
 	}
 }
 
-// updateDecision updates the decision of t, whether templates save bytes, with the sizes of the bodies of a
-// sample. If templates were disabled and stay disabled, the bodies are written as texts.
+// updateDecision updates the decision of t with the sizes of the bodies of a sample. The decision
+// says whether templates save bytes. If templates were disabled and stay disabled, the bodies are
+// written as texts.
 func (s *Splitter) updateDecision(t *splitPolicy) {
 	if s.sizes == nil {
 		s.sizes = new(sizeEstimator)
