@@ -84,8 +84,8 @@ func (p *Resources) Find(c *values.Copier, r pcommon.Resource, url string) (uint
 	return id, nil
 }
 
-// share looks for an earlier entry whose value equals the value of e, the entry of id. If there is
-// one, e shares its value.
+// share looks for an earlier entry with a value that is equal to the value of e. id is the id of e.
+// If there is such an entry, e uses its value, so that both entries share one value.
 func (p *Resources) share(e *resourceEntry, id uint32, r pcommon.Resource) {
 	var h hash
 	h.String(e.value.SchemaURL())

@@ -199,8 +199,9 @@ func TestKeySorter(t *testing.T) {
 	}
 }
 
-// TestKeySorterForgets: a sorter with too many keys drops its numbers of keys. After that, it does not
-// take a set with numbers from before for the set of other keys.
+// TestKeySorterForgets: a sorter with too many keys drops its numbers of keys. Stored sets contain
+// the dropped numbers. The sorter must not find such a set for other keys, to which it has assigned
+// the same numbers since then.
 func TestKeySorterForgets(t *testing.T) {
 	var s KeySorter
 	find := func(context uint32, keys ...string) {

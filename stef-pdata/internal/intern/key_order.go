@@ -22,11 +22,11 @@ const (
 	// orderSlots is the number of slots, each for the last two sets of a name. If there are more
 	// names, several names share a slot.
 	orderSlots = 1 << 8
-	// Some producers send keys in random order. The order of a set has a score. A map in this
-	// order adds 1, up to maxScore; any other map takes missPenalty. So the score stays positive if more than
-	// two thirds of the maps have the order. At score 0, the order is not tried for a pause,
-	// after which it has the score retryScore. Each pause is twice as long as the one before,
-	// until the score is maxScore again.
+	// Some producers send keys in random order. The order of a set has a score. A map in this order
+	// adds 1, up to maxScore; any other map subtracts missPenalty. So the score stays positive if
+	// more than two thirds of the maps have the order. At score 0, a pause begins: the order is not
+	// tried for a number of maps. After the pause, the score is retryScore. Each pause is twice as
+	// long as the pause before it. When the score is maxScore again, the next pause is short again.
 	initialScore = 4
 	maxScore     = 8
 	missPenalty  = 2

@@ -110,9 +110,10 @@ func (s *KeySorter) Find(found *SortedPairs, m pcommon.Map, store *PairStore, co
 	}
 }
 
-// findAny is Find without a guess of the order of the keys. likely points to the set that m probably
-// has, or to nil. It is read after Collect, which drops all sets when it drops the numbers of the
-// keys: a set from before has the old numbers, which now stand for other keys.
+// findAny does the same as Find, but does not guess the order of the keys. likely points to the set
+// that m probably has, or to nil. findAny reads likely only after Collect, because Collect
+// sometimes drops all numbers of keys and all sets. A set that was read before Collect could
+// contain dropped numbers, which now belong to other keys.
 func (s *KeySorter) findAny(found *SortedPairs, m pcommon.Map, store *PairStore, likely **KeySet) {
 	n := m.Len()
 	if n > MaxSetKeys {

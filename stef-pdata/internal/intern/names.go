@@ -31,7 +31,7 @@ type recentName struct {
 }
 
 // MaxNames is the number of names that can be numbered. All other names share the number MaxNames.
-// When the texts of the numbered names take maxNameBytes, no more names are numbered.
+// When the texts of the numbered names have maxNameBytes in total, no more names are numbered.
 const (
 	MaxNames     = 1 << 14
 	maxNameBytes = MaxHeldBytes

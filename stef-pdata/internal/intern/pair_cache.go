@@ -105,9 +105,9 @@ func (c *PairCache) Resolve(pairs []Pair) {
 	for i := range pairs {
 		p := &pairs[i]
 		key, value := p.Key.Text, p.Value.Text
-		// The words are read as codec.Words does, but without a call: around a call, the variables of the
-		// loop would be stored and loaded again. For the same reason, the calls below do the rest of the
-		// work for their pair.
+		// The words are read as codec.Words does, but without a call: for a call, the compiler
+		// would store the variables of the loop in memory and load them again. For the same reason,
+		// each function that is called below does all remaining work for its pair.
 		if len(key) < 8 {
 			c.resolve(p)
 			slots = c.slots // which may have grown

@@ -41,8 +41,8 @@ type Sets struct {
 	lastSets []uint32
 	last     uint32
 
-	// mostlyNew is set if most sets are new, see RankByValue. batches and lookups count since the last
-	// Reset.
+	// mostlyNew is set if most sets are new, see RankByValue. batches and lookups are the numbers
+	// of batches and of lookups since the last Reset.
 	mostlyNew        bool
 	batches, lookups int
 }
@@ -112,10 +112,10 @@ const (
 	maxLastSets     = 1 << 16
 )
 
-// Find returns the id of a set, and adds the set if it is new. It first tries a prediction: the
-// set that last followed the previous set in this context. If m differs from the predicted set,
-// Find tries a second prediction: the set that it last returned for a map with the same first
-// differing attribute.
+// Find returns the id of a set, and adds the set if it is new. It first tries a prediction: the set
+// that last followed the previous set in this context. If m differs from the predicted set, Find
+// tries a second prediction. For this, it looks for the last map that differed from the same
+// predicted set, and whose first differing attribute was the same. It predicts the set of that map.
 func (p *Sets) Find(c *values.Copier, m pcommon.Map, context uint32) (uint32, error) {
 	p.lookups++
 	if len(p.lastSets) <= min(16*len(p.entries), maxLastSets) {
