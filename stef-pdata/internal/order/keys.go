@@ -31,8 +31,9 @@ const (
 	topDigits = 2
 )
 
-// Sort sorts keys, which have no bits above width; equal keys keep their order. It
-// returns the sorted keys in one of the two slices, and the other slice.
+// Sort sorts keys. Only the lowest width bits of a key may be set. Equal keys keep their order.
+// Sort uses keys and spare as memory: it returns the one that has the sorted keys, and then the
+// other one.
 func Sort(keys, spare []Key, width int) (sorted, other []Key) {
 	if inOrder(keys) {
 		return keys, spare

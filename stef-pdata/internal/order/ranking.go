@@ -19,7 +19,8 @@ type Ranking struct {
 
 func (r *Ranking) Reset() { r.order, r.Ranks, r.Top = r.order[:0], r.Ranks[:0], 0 }
 
-// RankByID ranks the ids up to n by arrival, until the next Reset.
+// RankByID ranks the ids up to n by their number, which is their order of arrival. Do not call Rank
+// before the next Reset.
 func (r *Ranking) RankByID(n int) {
 	if len(r.order) > 0 { // the ranks are by value
 		r.order, r.Ranks = r.order[:0], r.Ranks[:0]
