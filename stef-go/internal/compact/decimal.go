@@ -37,9 +37,9 @@ func firstDecimal(f float64, from uint) (m int64, e uint, ok bool) {
 	if m, ok = toDecimal(f, from); ok {
 		return m, from, true
 	}
-	// A decimal is also a decimal with more places, as long as the mantissa has a few
-	// spare bits: the product then rounds to the exact mantissa. So one check with the
-	// most places that fit rejects most doubles that are not decimals.
+	// A decimal can also be written with more places, such as 1.5 as 1.500, as long as the mantissa
+	// has a few spare bits: then the product rounds to the exact mantissa. So one check with the
+	// maximum number of places rejects most doubles that are not decimals.
 	most := uint(maxExponent)
 	for most > from && !(math.Abs(f*powers[most]) < maxMantissa/8) {
 		most--
@@ -61,8 +61,8 @@ func firstDecimal(f float64, from uint) (m int64, e uint, ok bool) {
 // correctly.
 func fromDecimal(m int64, e uint) float64 { return float64(m) / powers[e] }
 
-// rescale returns the mantissa of about the same value with another exponent, or 0
-// if it exceeds the bounds.
+// rescale returns the mantissa of about the same value with another exponent, or 0 if the new
+// mantissa exceeds the bounds.
 func rescale(m int64, from, to uint) int64 {
 	for ; from < to; from++ {
 		if m > maxMantissa/10 || m < -maxMantissa/10 {

@@ -10,10 +10,10 @@
 // that updates the state in the same way, so that writer and reader always have equal states. The
 // state depends only on the numbers of the records.
 //
-// A residual is the difference between a value and its prediction. A tick is a time of points:
-// all series of a stream share the list of ticks. A home is what the series of one resource share.
-// A habit predicts a field of the next item from recent items, such as the unit of differences
-// (habitUnit) or the parent of a span with a given name (habits).
+// A residual is the difference between a value and its prediction. A tick is a time of points: all
+// series of a stream share the list of ticks. A home is the state that all series of one resource
+// share. A habit predicts a field of the next item from recent items, such as the unit of
+// differences (habitUnit) or the parent of a span with a given name (habits).
 //
 // State is bounded: if a stream exceeds a bound, writer and reader discard all state of that kind.
 // They also discard it when the dictionaries of the stream restart.

@@ -42,7 +42,8 @@ type trace struct {
 	seen64 uint64
 }
 
-// bitsOf returns the bits of an id in the filter of its trace, one of each part.
+// bitsOf returns the bits of an id in the filter of its trace: one bit of each of the two words of
+// the filter.
 func bitsOf(id uint64) (bit32 uint32, bit64 uint64) {
 	hash := id * codec.GoldenRatio
 	return 1 << (hash >> 53 & 31), 1 << (hash >> 58)
@@ -268,8 +269,9 @@ func (s *ids) grow(t *trace) {
 	s.used += elements
 }
 
-// put adds an id, which the trace t must not have yet, in a writer. number is the number of t. If the trace is
-// then too long for a linear search (see scanned), put also makes the index contain all of its ids.
+// put adds an id to the trace t in a writer. The trace must not have this id yet. number is the
+// number of the trace. If the trace is then too long for a linear search (see scanned), put also
+// ensures that the index contains all ids of the trace.
 func (s *ids) put(t *trace, number uint32, id uint64) (position uint32) {
 	position = s.add(t, id)
 	switch {

@@ -67,8 +67,8 @@ type Fields struct {
 	Steady bool
 }
 
-// Home is the state that all series of a resource share, such as the time of the first
-// point of the newest of these series.
+// Home is the state that all series of a resource share. For example, it has the time of the first
+// point of the newest series.
 type Home struct {
 	first uint64
 	tick  uint32
@@ -379,9 +379,9 @@ func (s *Points) putSteady(x *Series, p *Point, f *Fields) bool {
 	return true
 }
 
-// maxPlain is the maximum length in bits of a residual for which choose always selects the
-// decimal form. For a longer residual, choose compares its length with that of the other
-// form, the bits that differ.
+// maxPlain is the maximum length in bits of a residual for which choose always selects the decimal
+// form. For a longer residual, choose compares its length with the length of the other form, which
+// sends the bits that differ.
 const maxPlain = 28
 
 // sameForm returns the mantissa of a point of a steady series (see Series) in the form of the last

@@ -66,8 +66,8 @@ func (s *Run) Take(value uint64) uint64 {
 }
 
 // takeAll adds to each element of sums the residual of the element of sent at the same index. It
-// does the same as Take for each element, but with the state in registers: that is why it is
-// not part of its caller, which has too many other variables.
+// does the same as Take for each element, but keeps the state in registers. This would not be
+// possible in its caller, which has too many other variables, so takeAll is a separate function.
 //
 //go:noinline
 func (s *Run) takeAll(sums, sent []uint64) {

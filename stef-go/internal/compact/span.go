@@ -15,11 +15,11 @@ type Span struct {
 	High, Low  uint64 // the trace id
 	ID, Parent uint64
 	HasParent  bool
-	// SameTrace says that the span has the trace of the previous span, not counting spans
-	// with Apart set. Take sets SameTrace.
+	// SameTrace says that the span has the same trace as the last span before it that did not have
+	// Apart set. Take sets SameTrace.
 	SameTrace bool
-	// SameName says that the span has the name of the previous span, not counting spans
-	// with Apart set. Only Take uses SameName.
+	// SameName says that the span has the same name as the last span before it that did not have
+	// Apart set. Only Take uses SameName.
 	SameName bool
 	// Apart says that an id does not have the usual length. All ids of such a span are in the struct
 	// Span of the schema, not in CompactSpan. The state of ids and names does not change.
@@ -54,9 +54,8 @@ type habits struct {
 
 // Spans is the state of a stream of spans. Writer and reader have equal states.
 type Spans struct {
-	// Own makes the state clone the names that it keeps, because a name may be a part
-	// of a longer text that the caller reuses. Readers keep the names of their
-	// dictionary.
+	// If Own is set, Spans copies the names that it keeps, because a name may be a part of a longer
+	// text that the caller reuses. Readers do not set Own: their names belong to their dictionary.
 	Own bool
 
 	trace, known, parent, start, duration Residual
