@@ -56,8 +56,9 @@ func TestHeld(t *testing.T) {
 	}
 }
 
-// TestHeldWindows: a zstd decoder keeps the memory of the largest window that its stream has had, and the
-// reader counts this memory. When another stream reuses the decoder, the decoder no longer holds it.
+// TestHeldWindows: a zstd decoder keeps the memory of the largest window that its stream has had,
+// and the reader counts this memory. When another stream reuses the decoder, the decoder no longer
+// holds this memory.
 func TestHeldWindows(t *testing.T) {
 	random := rand.NewChaCha8([32]byte{1})
 	content := make([]byte, 200<<10)

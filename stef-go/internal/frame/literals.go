@@ -11,13 +11,13 @@ import (
 )
 
 // literals decides whether zstd codes the literals of frames with Huffman codes. In small frames of
-// integers, ids and references, a code usually saves nothing: the encoder builds one for each block
-// and then discards it, which takes up to a third of the time of encoding a frame.
+// integers, ids and references, a code usually saves nothing: the encoder builds a code for each
+// block and then discards the code. This takes up to a third of the time of encoding a frame.
 //
 // The setting of an encoder cannot change, and another encoder does not know the earlier frames. So
-// each change of the setting begins a new zstd stream. There are at most two changes until the
-// dictionaries restart: to raw literals if codes save too little, and back if codes would save
-// enough.
+// each change of the setting begins a new zstd stream. Until the dictionaries restart, the setting
+// changes at most twice: to raw literals if codes save too little, and back to codes if codes would
+// save enough.
 type literals struct {
 	raw   bool // literals get no Huffman code
 	sure  bool // literals stay coded until the dictionaries restart
@@ -30,20 +30,21 @@ type literals struct {
 }
 
 const (
-	// rawFrame is a mean size of frames before compression. From this size on, literals do not
-	// become raw: in larger frames, a smaller part of the time is used to build codes. A frame of
-	// codedFrame bytes or more ends raw literals, because it can have many texts.
+	// Literals become raw only if the mean size of frames before compression is less than rawFrame:
+	// in larger frames, building codes takes a smaller part of the time. When a frame has
+	// codedFrame bytes or more, raw literals end, because such a frame can have many texts.
 	rawFrame   = 4 << 10
 	codedFrame = 32 << 10
 	// The first decision needs at least measuredFrames frames with measuredBytes bytes after
-	// compression. It is early, because a change discards the history that later frames would refer
-	// to. Further decisions need laterBytes bytes after compression.
+	// compression. It is made early, because a change discards the history to which later frames
+	// would refer, and a short history is less useful. Further decisions need laterBytes bytes
+	// after compression.
 	measuredFrames = 2
 	measuredBytes  = 2 << 10
 	laterBytes     = 8 << 10
 	// While literals are raw, one in checkedFrames frames is measured, because estimates take time.
-	// A return to codes needs checkedBytes measured bytes, because the texts of a few frames prove
-	// nothing.
+	// Literals are coded again only after checkedBytes measured bytes, because a few frames are not
+	// enough to decide.
 	checkedFrames = 4
 	checkedBytes  = 4 << 10
 	// Literals become raw if codes save less than rawShare of the bytes, and coded if codes
@@ -52,8 +53,9 @@ const (
 	codedShare = 0.02
 )
 
-// before decides for a frame of size bytes before compression whether its literals are raw. Only
-// LevelFastest has raw literals: the other levels are chosen to save bytes.
+// before decides whether the literals of the next frame are raw. size is the size of the frame
+// before compression. Only LevelFastest has raw literals: the other levels are chosen to save
+// bytes.
 func (l *literals) before(flags stef.FrameFlags, level stef.Level, size int) (raw bool) {
 	if flags&stef.RestartDictionaries != 0 {
 		*l = literals{} // measure again, because the frame sends texts again

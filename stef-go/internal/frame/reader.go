@@ -210,8 +210,8 @@ func (r *Reader) Next() (flags stef.FrameFlags, payload []byte, err error) {
 		}
 		return 0, nil, io.EOF
 	} else if err != nil {
-		// Return the error now, as an error of the next frame: Peek consumed it, and the source
-		// may not return it again.
+		// Return the error now, as an error of the next frame: Peek consumed the error, and the
+		// source may not return it again.
 		r.frame++
 		return 0, nil, r.Error(err)
 	}
@@ -345,7 +345,8 @@ func (r *Reader) readFrame(limit int) (flags stef.FrameFlags, size int, err erro
 	return flags, size, err
 }
 
-// size reads a size that is at most limit, the value of the field of Limits with this name.
+// size reads a size, and returns an error if the size exceeds limit. name is the field of Limits
+// that has this limit.
 func (r *Reader) size(limit int, name string) (int, error) {
 	size, err := r.uvarint()
 	if err != nil {

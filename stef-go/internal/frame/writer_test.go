@@ -234,9 +234,9 @@ func blocksIn(t *testing.T, frame []byte) (n int) {
 	return n
 }
 
-// TestSharedBlocks: if a large column compresses to few bytes, it has its own zstd block only in every
-// eighth frame. When the writer detects that it no longer compresses well, the column has its own block
-// in all frames.
+// TestSharedBlocks: if a large column compresses to few bytes, it has its own zstd block only in
+// every eighth frame. When the writer detects that the column no longer compresses well, the column
+// has its own block in all frames.
 func TestSharedBlocks(t *testing.T) {
 	for name, options := range map[string][]stef.WriterOption{
 		"continued": {stef.WithCompression(stef.Zstd)},
@@ -297,9 +297,9 @@ func TestSharedBlocks(t *testing.T) {
 	}
 }
 
-// A column has its own zstd block if it is large enough. TestBlocksOfTexts: at LevelFastest, the necessary
-// size is larger for a column of texts than for a column of floats. It is also larger than at other
-// levels.
+// TestBlocksOfTexts: a column has its own zstd block if the column is large enough. At
+// LevelFastest, a column of texts must be larger for this than a column of floats, and larger than
+// at other levels.
 func TestBlocksOfTexts(t *testing.T) {
 	f := func(want int, level stef.Level, texts, floats int) {
 		t.Helper()

@@ -175,17 +175,17 @@ func (s decoderSetting) decoder(r io.Reader) (*zstdDecoder, error) {
 	return &zstdDecoder{Decoder: d}, nil
 }
 
-// release returns a decoder to its pool, unless it has a larger window than streams
-// have by default: the next stream would hold that memory without a need.
+// release returns a decoder to its pool. It drops a decoder with a larger window than streams have
+// by default: the next stream would hold the memory of this window without using it.
 func (s decoderSetting) release(d *zstdDecoder) {
 	if d.Reset(nil) == nil && d.window <= stef.DefaultWindowBytes {
 		s.pool().Put(d)
 	}
 }
 
-// rawZstd returns the content of a zstd frame that stores n bytes uncompressed, as writers
-// store the variable header. Other zstd frames need a decoder, whose window limit does not
-// apply to the size of the header.
+// rawZstd returns the content of a zstd frame that stores n bytes uncompressed, as writers store
+// the variable header. The window limit does not apply to such a frame, because it needs no
+// decoder. For other zstd frames, ok is false.
 func rawZstd(coded []byte, n int) (content []byte, ok bool) {
 	const head, most = 9, 255
 	if n > most {
