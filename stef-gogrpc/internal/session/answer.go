@@ -33,8 +33,8 @@ func (m *Machine) resolve(s *Stream, now time.Time, out *Decisions) {
 	for b := s.pending.head; b != nil && b.last != 0 && b.last <= through; b = s.pending.head {
 		s.drop(b)
 		s.settled = b.last
-		// Settle counts the rejections and settles in one call. Between two calls, the receiving
-		// goroutine could record a rejection that nobody counts.
+		// Settle counts the rejections and settles in one call. If these were two calls, the
+		// receiving goroutine could record a rejection between them, and nobody would count it.
 		if a := s.answers.Settle(b.first, b.last); !b.settled {
 			m.deliver(b, s, a, now, out)
 		}
@@ -106,8 +106,9 @@ func (s *Stream) idleTime(now time.Time) time.Duration {
 	return now.Sub(s.opened)
 }
 
-// serverIdle is the idle time after which the machine takes idleness as the reason for a
-// graceful end with OK. Servers also end streams with OK at their maximum age.
+// serverIdle is a time. If a stream that was idle for this time ends gracefully with OK, the
+// machine assumes that the server ended it because it was idle. Servers also end streams with OK at
+// their maximum age.
 const serverIdle = 5 * time.Second
 
 // wasIdle reports whether idleness is the likely reason why the server ended a stream
@@ -148,7 +149,7 @@ func (m *Machine) Ended(s *Stream, end Over, now time.Time, out *Decisions) {
 	s.inOrder = orderly(cause)
 	found := cause == nil && orderly(s.fault) // a write found the end, and the end is not a fault
 	if !found && s.fault != nil && (cause == nil || cause.Class == Canceled) {
-		// This end ended the stream, and s.fault is the reason.
+		// This side ended the stream, and s.fault is the reason.
 		cause, s.inOrder = s.fault, false
 	}
 	switch {
@@ -166,7 +167,7 @@ func (m *Machine) Ended(s *Stream, end Over, now time.Time, out *Decisions) {
 			s.reason = CloseIdle // the server noticed first that the stream was idle
 		}
 	}
-	s.empty = cause.Class == Refused && end.SentTo == 0 && s.reason == CloseLost // CloseLost: this end did not end the stream
+	s.empty = cause.Class == Refused && end.SentTo == 0 && s.reason == CloseLost // CloseLost: this side did not end the stream
 	switch deliberate := cause.Class == Refused && cause.Deliberate; {
 	case !deliberate:
 		m.notRefused()

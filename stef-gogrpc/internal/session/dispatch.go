@@ -188,8 +188,9 @@ func (m *Machine) withdraw(s *Stream, now time.Time, out *Decisions) {
 	out.add(Decision{Kind: WakeWatcher, Stream: s})
 }
 
-// replaceStuck replaces the stream of a batch whose caller has given up, if AckTimeout will soon end the
-// stream: later batches would be sent on it and, after its end, sent again.
+// replaceStuck replaces the stream of a batch whose caller has given up, if AckTimeout will soon
+// end this stream. Otherwise, later batches would be sent on this stream and, after its end, sent
+// again.
 func (m *Machine) replaceStuck(b *Batch, now time.Time, out *Decisions) {
 	s := b.stream
 	if s.state == Live && !s.answered.After(b.since) && now.Sub(b.since) >= m.config.AckTimeout*3/4 {

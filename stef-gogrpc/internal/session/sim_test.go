@@ -198,7 +198,8 @@ func (s *sim) open(gap func() time.Duration) {
 	next()
 }
 
-// bursts submits n batches at random times within spread, and repeats this after each period every.
+// bursts submits n batches at random times within spread. It repeats this again and again; every is
+// the period.
 func (s *sim) bursts(n int, every, spread time.Duration) {
 	var next func()
 	next = func() {
@@ -210,8 +211,8 @@ func (s *sim) bursts(n int, every, spread time.Duration) {
 	next()
 }
 
-// closed starts n callers. Each of them submits its next batch about the time think after the answer
-// to its last batch.
+// closed starts n callers. After each answer, a caller waits for about the time think, and then
+// submits its next batch.
 func (s *sim) closed(n int, think time.Duration) {
 	s.delivered = func(*Batch) {
 		s.after(time.Duration((0.5+s.random.Float64())*float64(think)), s.submit)

@@ -39,7 +39,7 @@ type Stream struct {
 
 	state    State
 	reason   CloseReason // why the stream closes or closed; 0 if not known yet
-	fault    *Fault      // why this end closes the stream; nil if the reason is not a fault
+	fault    *Fault      // why this side closes the stream; nil if the reason is not a fault
 	broken   *Fault      // the error after which the encoder cannot be used
 	failed   bool        // a write failed because the stream has ended
 	replaced bool
