@@ -23,9 +23,9 @@ import (
 	"github.com/otelstef/stef/stef-gogrpc/stefpb"
 )
 
-// serverPeer replaces the connection of a client and the server behind it. A test controls what it
-// answers. It encodes and decodes messages with the generated protobuf code, works in a synctest
-// bubble, and has one stream at a time.
+// serverPeer replaces the connection of a client and the server behind it. A test controls the
+// answers of the server. A serverPeer encodes and decodes messages with the generated protobuf
+// code, works in a synctest bubble, and has one stream at a time.
 type serverPeer struct {
 	mu      sync.Mutex
 	heard   []string // what the client did, in order

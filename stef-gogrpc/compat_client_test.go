@@ -268,9 +268,10 @@ func TestCompatClientCuts(t *testing.T) {
 	})
 }
 
-// The server announces an older schema, but it also reads its newer, own schema. A client of the
-// reference implementation that is newer than the announced schema ignores it and writes the newer
-// schema. The server refuses a schema that is newer than its own, and sends the reason.
+// The server announces an older schema, but it can also read its own schema, which is newer. The
+// client has a schema that is newer than the announced schema. Clients of the reference
+// implementation then ignore the announced schema and write their own schema. The server accepts
+// this up to its own schema. It refuses a schema that is newer than its own, and sends the reason.
 func TestCompatClientNewer(t *testing.T) {
 	saw := make(chan served, 1)
 	conn := serveRoots(t, decoding(saw), publishedWire)

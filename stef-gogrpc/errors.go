@@ -43,7 +43,7 @@ const (
 	// KindRejected is a peer that refuses for a permanent reason: sending again
 	// does not help.
 	KindRejected
-	// KindCanceled means that this end ended the stream, by Close or by a context.
+	// KindCanceled means that the stream was ended locally, by Close or by a context.
 	KindCanceled
 	// KindClosed is a stream that was ended gracefully: by the server, which does this from
 	// time to time, or by CloseSend. If a server that shuts down refuses to open a stream, the

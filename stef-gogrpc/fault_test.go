@@ -340,7 +340,7 @@ func (r *faultRun) account() {
 		case f.acked && times == 0:
 			t.Errorf("%d was acknowledged and never delivered", n)
 		case !f.acked && times > 0 && f.maybe == 0:
-			t.Errorf("%d was delivered %d times, and its sender told that it was not", n, times)
+			t.Errorf("%d was delivered %d times, but its sender was told that it was not delivered", n, times)
 		case times > 1+f.maybe:
 			twice[f.batch] = true
 		}

@@ -41,9 +41,9 @@ func (w logsWriter) BufferedBytes() int {
 
 const idleSessions = 100
 
-// sessionMemory returns the bytes that a session and its server hold per stream, after one batch with
-// zstd and, if idle is positive, after this time without data. If silent is true, the handler does not
-// return when the session has ended a stream.
+// sessionMemory returns how many bytes a session and its server hold per stream. It measures after
+// one batch with zstd. If idle is positive, it waits for this time without data before it measures.
+// If silent is true, the handler does not return when the session has ended a stream.
 func sessionMemory(t *testing.T, idle time.Duration, silent bool) float64 {
 	network, err := netfault.NewMemory(netfault.Link{})
 	require.NoError(t, err)

@@ -46,7 +46,7 @@ type idleCase struct {
 	most    float64 // maximum bytes per stream in addition to the bytes of plain gRPC
 }
 
-// While they have no records, 5,000 open streams and their readers may take 100 MiB. With records,
+// 5,000 open streams without records, and their readers, may together use 100 MiB. With records,
 // most memory of a reader is the zstd window. The sender chooses the size of the window, and the
 // receiver keeps the window until the compression restarts.
 var idleCases = []idleCase{

@@ -14,10 +14,9 @@ import (
 // not yet read, and the bytes of unfinished chunks that were read. A stream reserves
 // memory before it receives bytes. A reservation that exceeds the bound waits.
 //
-// Bytes that a handler can still read are released when it reads them. Bytes of an
-// unfinished chunk are held until the client finishes the chunk, so enough of such
-// bytes would block the server. If such bytes fill the budget, evict ends the stream that
-// holds most of them.
+// Bytes that a handler can still read are released when it reads them. Bytes of an unfinished chunk
+// are held until the client finishes the chunk, so too many of these bytes would block the server.
+// If these bytes fill the budget, evict ends the stream that holds most of them.
 type budget struct {
 	max   int64
 	evict func() // nil: no stream is ended

@@ -175,11 +175,12 @@ func startSession[B any](
 //     if WriteBatch left out all items;
 //   - *UnsentError: the batch is returned to the caller, with the reason.
 //
-// Without a live stream, or while all streams are at their bounds, Send waits
-// until ctx ends. It fails immediately while destinations refuse: they do not
-// implement STEF or the schema, the credentials are bad, the headers are larger than they allow, or two
-// streams in a row ended with KindInvalid or KindRejected before records were sent on them. It also fails
-// immediately while no stream can be opened because of a mistake in the program, such as a nil root.
+// Without a live stream, or while all streams are at their bounds, Send waits until ctx ends. It
+// fails immediately while the destination refuses streams for one of these reasons: it does not
+// implement STEF; no schema suits both ends; the credentials are bad; the headers are too large; or
+// two streams in a row ended with KindInvalid or KindRejected before records were sent on them.
+// Send also fails immediately while no stream can be opened because of a mistake in the program,
+// such as a nil root.
 //
 // The session uses the batch until Send returns. One goroutine at a time reads it,
 // and reads it again if the session sends it again. If ctx ends during encoding,

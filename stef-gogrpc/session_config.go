@@ -39,7 +39,8 @@ type SessionConfig struct {
 	// time between two batches, and for at least FlushInterval/250. If ten times the mean
 	// exceeds FlushInterval/4, frames wait for the whole interval. The default is 50 ms. With a
 	// negative value, a frame ends as soon as no batch waits to be encoded. Set FlushInterval to at
-	// most half of AckTimeout and of the time that callers give to Send: both include this wait.
+	// most half of AckTimeout, and to at most half of the timeouts of the contexts of Send: these
+	// times include the wait.
 	FlushInterval time.Duration
 	// FlushBytes is the number of buffered bytes at which a frame ends before FlushInterval is
 	// over. The default is 1 MiB. With a negative value, only FlushInterval and the frame size of

@@ -132,10 +132,11 @@ type UnsentError struct {
 	// KindUnavailable if nothing listens. In this case, Cause.RetryDelay is the remaining
 	// part of the delay in this error.
 	Cause *Error
-	// Refused is the time when Cause was received, if Cause is why no stream accepted the
-	// batch: the destination refused to open a stream, or refused streams before records were sent
-	// on them, or the program has a mistake. In other cases it is zero. The time may be long before
-	// the call of Send, because Send does not try to open a stream itself.
+	// If Cause is the reason why no stream accepted the batch, Refused is the time when Cause was
+	// received. Such a reason is that the destination refused to open a stream, or refused streams
+	// before records were sent on them, or that the program has a mistake. In other cases Refused
+	// is zero. The time may be long before the call of Send, because Send does not try to open a
+	// stream itself.
 	Refused time.Time
 	// MaybeDelivered reports that records of the batch were sent and may have arrived.
 	// If the batch is sent again, these records may be delivered twice.

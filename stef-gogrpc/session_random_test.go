@@ -249,7 +249,7 @@ func (w *world) caller(number, batches int) (list []ending) {
 		case 0:
 			b.err, b.written = &BatchError{Err: errors.New("poison")}, random.Uint64N(3)
 		case 1:
-			b.err = errors.New("the encoder is beside itself")
+			b.err = errors.New("the encoder failed")
 		case 2:
 			b.cut = b.records > 1
 		case 3:

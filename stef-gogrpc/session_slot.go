@@ -251,7 +251,7 @@ func (t *slot[B]) failed(err *Error, refused *session.Fault) time.Duration {
 
 // afterEnd is called after the end of a stream. It returns how long to wait before the next stream
 // is opened, and whether to wait for a batch first. The wait is 0 if the stream lived longer than
-// the backoff, and the server ended it gracefully without a delay.
+// the backoff, the server ended the stream gracefully, and the server did not ask for a delay.
 func (t *slot[B]) afterEnd(l *sender[B]) (wait time.Duration, idle bool) {
 	s := t.session
 	t.drainProbe() // ignore calls of Probe while the stream was live
@@ -267,9 +267,8 @@ func (t *slot[B]) afterEnd(l *sender[B]) (wait time.Duration, idle bool) {
 	}
 	s.mu.Unlock()
 	if end.Worked || cause != nil && cause.HasRetryInfo {
-		// Do not count this as a failure: a server may end a stream because of a
-		// single batch, and a server that names a delay asks for no additional
-		// wait.
+		// Do not count this as a failure. A server may end a stream because of a single
+		// batch. If the server asks for a delay, the client need not wait longer.
 		t.retries.failures = 0
 	}
 	if t.retries.lived(age) && end.InOrder && (cause == nil || cause.RetryDelay == 0) {

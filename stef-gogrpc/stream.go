@@ -59,9 +59,9 @@ type Stream struct {
 	waiters    []*ackWaiter  // in order of their ids
 	room       chan struct{} // created by a goroutine that waits for room; closed when there is room
 	halfClosed bool
-	cause      *Error // why this end ended the stream; nil if it did not
+	cause      *Error // why the client ended the stream; nil if it did not
 	closed     bool   // Close was called
-	byServer   bool   // the server ended the stream without an error, and this end did not ask for it
+	byServer   bool   // the server ended the stream without an error, and the client did not ask for it
 
 	done chan struct{} // closed after err is final
 	err  error
@@ -178,8 +178,8 @@ func (s *Stream) write(ctx context.Context, chunk []byte, count func(*ledger.Sen
 	case err == nil && !given:
 		return n, nil
 	case err != nil && !errors.Is(err, io.EOF):
-		// This is an error of this end, for example a message over the caller's own
-		// limit. If the error is io.EOF, RecvMsg returns why the stream ended.
+		// This is a local error, for example a message over the caller's own limit. If the error is
+		// io.EOF, RecvMsg returns why the stream ended.
 		s.end(FromStatus(err))
 	}
 	<-s.done

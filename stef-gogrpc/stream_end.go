@@ -74,7 +74,7 @@ func (s *Stream) finish(err error) {
 	close(s.done)
 }
 
-// reason returns the error with which the stream ended: nil, the reason that this end recorded,
+// reason returns the error with which the stream ended: nil, the reason that the client recorded,
 // or err. The caller must hold mu.
 func (s *Stream) reason(err error) error {
 	_, records, _ := s.ledger.Unacked()
