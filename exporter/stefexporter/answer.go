@@ -14,10 +14,10 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// answer is a status that the peer sent. Its text may describe a connection of the peer: a
-// gateway forwards the error of its own next hop. gRPC also returns a status for errors that
-// arise at this end, for example if it cannot connect. Only the trailers of a call
-// distinguish the two cases, and only a stats.Handler sees the trailers.
+// answer is a status that the peer sent. Its text may describe a connection of the peer: a gateway
+// forwards the error of its own next hop. gRPC also returns a status for errors that arise in this
+// process, for example if it cannot connect. Only the trailers of a call distinguish the two cases,
+// and only a stats.Handler sees the trailers.
 type answer struct {
 	error
 	// open is true if the peer had accepted the stream. Then the status is about data that
@@ -31,7 +31,7 @@ func (a *answer) GRPCStatus() *status.Status { return status.Convert(a.error) }
 // Unwrap returns the error of gRPC.
 func (a *answer) Unwrap() error { return a.error }
 
-// answerOf returns the answer in an error, or nil if the error arose at this end.
+// answerOf returns the answer in an error, or nil if the error arose in this process.
 func answerOf(err error) *answer {
 	var a *answer
 	errors.As(err, &a)
@@ -72,8 +72,8 @@ func markRequests(ctx context.Context, method string, req, reply any, conn *grpc
 	return e.mark(invoke(context.WithValue(ctx, endingKey{}, e), method, req, reply, conn, opts...), false)
 }
 
-// markStreams is a stream interceptor. If a stream fails with a status that the peer sent, RecvMsg of
-// the stream returns the error as an answer. Errors that arise at this end stay as they are.
+// markStreams is a stream interceptor. If a stream fails with a status that the peer sent, RecvMsg
+// of the stream returns the error as an answer. Errors that arise in this process stay as they are.
 func markStreams(ctx context.Context, desc *grpc.StreamDesc, conn *grpc.ClientConn, method string, streamer grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
 	e := &ending{}
 	stream, err := streamer(context.WithValue(ctx, endingKey{}, e), desc, conn, method, opts...)

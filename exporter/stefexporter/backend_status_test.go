@@ -28,8 +28,8 @@ import (
 	"github.com/otelstef/stef/internal/signal"
 )
 
-// manySpans returns the names of spans, each of its own trace. The traces are so many that each of a
-// few backends gets some.
+// manySpans returns the names of spans, each of its own trace. There are enough traces that each of
+// a few backends receives some of them.
 func manySpans() []string {
 	return []string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n", "o", "p"}
 }

@@ -19,8 +19,8 @@ import (
 // textHint says what to do about errors that contain the text.
 type textHint struct{ text, hint string }
 
-// hints say what to change. They are for errors of TLS and gRPC that arise at this end and only
-// describe the problem. The first match is used.
+// hints say what to change. They are for errors of TLS and gRPC that arise in this process. The
+// texts of these errors only describe the problem. The first match is used.
 var hints = []textHint{
 	{"first record does not look like a TLS handshake", "the peer does not speak TLS: check the port, turn TLS on at the peer, or set tls::insecure to true without tls::ca_file"},
 	{"certificate signed by unknown authority", "set tls::ca_file to the authority that signed the peer's certificate"},
@@ -151,7 +151,7 @@ func (c *Config) endpointOf(err error) string {
 	return c.ClientConfig.Endpoint
 }
 
-// ownHint returns what to do about an error that arose at this end, or "" if no hint fits.
+// ownHint returns what to do about an error that arose in this process, or "" if no hint fits.
 // worked reports that the endpoint has worked before.
 func (c *Config) ownHint(err error, text string, worked bool) string {
 	if h := matchOf(text); h != nil {
@@ -264,7 +264,7 @@ func (c *Config) closedHint(text string, worked bool) string {
 
 const otlpFailed = "OTLP request: "
 
-// plainError is an error with a text of this package instead of its own.
+// plainError wraps an error. Its text replaces the text of the wrapped error.
 type plainError struct {
 	text string
 	err  error

@@ -134,7 +134,7 @@ func (x *stefExporter[B]) dropReason(f *failure) string {
 	case !f.retry:
 		return f.reason
 	case x.config.retriesItself():
-		return "" // pushAgain counts what a shutdown leaves
+		return "" // pushAgain counts the items that a shutdown does not deliver
 	case !queue.HasValue() || queue.Get().WaitForResult:
 		return "" // The caller receives the error.
 	case x.isStopping() && queue.Get().StorageID != nil && x.config.RetryConfig.Enabled:

@@ -94,8 +94,10 @@ func (x *stefExporter[B]) options() []exporterhelper.Option {
 	timeout, retries := x.config.TimeoutConfig, x.config.RetryConfig
 	if x.config.retriesItself() {
 		timeout.Timeout = 0 // push bounds each attempt itself
-		// A shutdown ends the pauses of exporterhelper, but not a pause that is already over: exporterhelper
-		// would then call push again for a batch that push has counted as dropped.
+		// After push has counted a batch as dropped at a shutdown, exporterhelper must not call
+		// push again for this batch. The shutdown ends the pauses of exporterhelper, so a pause
+		// that still lasts prevents this call. A pause that is already over does not, so pauses
+		// must not be too short.
 		retries.InitialInterval, retries.RandomizationFactor = max(retries.InitialInterval, minHelperPause), 0
 		retries.MaxInterval = max(retries.MaxInterval, retries.InitialInterval)
 	}

@@ -142,8 +142,9 @@ func (h *health) requestFailed(err error, code codes.Code) {
 	}
 }
 
-// streamFailed records that a stream was lost or could not be opened. If the peer does not answer, all
-// streams fail, even if it accepted data a moment ago.
+// streamFailed records that a stream was lost or could not be opened. If the failure is an answer
+// of the peer, it may be ignored, as in requestFailed. Without an answer, it is always recorded:
+// then all streams fail, even if the peer accepted data a moment ago.
 func (h *health) streamFailed(err error) {
 	h.mu.Lock()
 	works := h.works(stefgrpc.FromStatus(err).Code) && answerOf(err) != nil

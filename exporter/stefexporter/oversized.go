@@ -12,8 +12,8 @@ import (
 )
 
 // oversized refuses batches that are larger than the whole queue. The Collector's queue can never
-// take such a batch. It returns an error that is not permanent, so senders would send the batch
-// again and again, or, with a storage and block_on_overflow, it waits for space forever.
+// accept such a batch. Its error is not permanent, so senders would send the batch again and again.
+// With a storage and block_on_overflow, the queue would wait for space forever.
 type oversized[B any] struct {
 	limit   int64 // queue_size, in the unit of its sizer
 	unit    string

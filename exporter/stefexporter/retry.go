@@ -17,10 +17,10 @@ import (
 	"go.uber.org/zap"
 )
 
-// retriesItself reports whether push sends the batches of the queue again, as retry_on_failure says.
-// Otherwise exporterhelper does. But when exporterhelper is shut down, it ends all its waits between
-// two attempts. Without a storage the waiting batches would be lost, although the shutdown has time
-// left and the peer may be back.
+// retriesItself reports whether push sends the batches of the queue again, as retry_on_failure
+// says. If not, exporterhelper sends them again. At a shutdown, exporterhelper ends all its waits
+// between two attempts. Without a storage, the waiting batches would then be lost, although the
+// shutdown still has time and the peer may be back.
 func (c *Config) retriesItself() bool {
 	if !c.QueueConfig.HasValue() || !c.RetryConfig.Enabled {
 		return false

@@ -16,8 +16,8 @@ type warnings struct {
 }
 
 type warning struct {
-	by    any       // who logged it
-	ended time.Time // zero while the problem of by lasts and no signal has an answer
+	by    any       // the signal that logged the warning
+	ended time.Time // zero while this signal has the problem and the endpoint answers no signal
 }
 
 // first reports whether to log that the endpoint does not answer. It returns false if another signal
@@ -43,9 +43,10 @@ func (w *warnings) first(endpoint string, by any) bool {
 	return true
 }
 
-// answers notes that the endpoint answers one of the signals. This ends the warning about it, also if
-// another signal logged it: a signal without batches does not notice that its problem is over, and its
-// warning would suppress those about all later problems.
+// answers notes that the endpoint answers one of the signals. This ends the warning about the
+// endpoint, also if another signal logged the warning. The other signal may have no batches, so it
+// does not notice that its problem is over. Then its old warning would suppress the warnings about
+// all later problems.
 func (w *warnings) answers(endpoint string) {
 	if w == nil {
 		return
@@ -58,7 +59,7 @@ func (w *warnings) answers(endpoint string) {
 	}
 }
 
-// end notes that the problem of by is over.
+// end notes that the problem of the signal by is over.
 func (w *warnings) end(by any) {
 	if w == nil {
 		return

@@ -115,8 +115,8 @@ func TestRestartIsOneLine(t *testing.T) {
 	f(RoutingTraceID, []string{"No backend answers", `Backend .* does not answer\.`, "Backend .* answers again"})
 }
 
-// TestWarningOfNextOutage: traces log that the peer does not answer, and then there are no more traces.
-// The next time when the peer does not answer, logs say so.
+// TestWarningOfNextOutage: the signal traces logs that the peer does not answer, and then it has no
+// more batches. In the next outage, the signal logs must log the warning.
 func TestWarningOfNextOutage(t *testing.T) {
 	core, logs := observer.New(zap.WarnLevel)
 	w := &warnings{}
