@@ -19,9 +19,9 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// attacks are hostile streams that the type recipe cannot describe. In most of them OTLP cannot express
-// the records, so clients are not charged for their telemetry. Each record refers to earlier content
-// or equals the previous record, so it takes at most one byte.
+// attacks are hostile streams that the type recipe cannot describe. In most of these streams, OTLP
+// cannot express the records, so their telemetry costs the client nothing. Each record refers to
+// earlier content or equals the previous record, so it takes at most one byte.
 var attacks = []struct {
 	name, root string
 	records    int // large, so that the cost to open the stream is negligible

@@ -29,7 +29,7 @@ var errEnding = errors.New("the stream ends because an earlier batch was refused
 func (s *stream[T]) dispatch(b batch[T]) {
 	begin := time.Now()
 	select {
-	case s.slots <- struct{}{}: // also if the stream is ending: the memory that it holds after this batch may be the only reason
+	case s.slots <- struct{}{}: // also while the stream ends: if it ends because it holds too much memory, this batch is still delivered
 	default:
 		select {
 		case s.slots <- struct{}{}:

@@ -19,7 +19,8 @@ import (
 )
 
 // TestConnectionsWithoutData: a connection without data needs little memory. gRPC would keep a read
-// buffer of read_buffer_size (512 KiB) for each connection if connections were no readyread.Reader.
+// buffer of read_buffer_size (512 KiB) for each connection if connections did not implement
+// readyread.Reader.
 func TestConnectionsWithoutData(t *testing.T) {
 	cert, key := certificate(t)
 	for _, secure := range []bool{false, true} {

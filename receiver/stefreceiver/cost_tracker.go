@@ -9,9 +9,10 @@ import (
 	"time"
 )
 
-// requestCost is the cost of each byte of a request. The bytes are its size after decompression,
-// or its weight for admission if that is larger. So a client is expensive if its requests become
-// more than 128 times as large as on the wire. Ordinary telemetry stays far below, see README.md.
+// requestCost is the cost of each byte of a request. The number of bytes is the size of the request
+// after decompression, or its weight for admission if that is larger. So a client is expensive if
+// its requests become more than 128 times as large as on the wire. Ordinary telemetry stays far
+// below, see README.md.
 const requestCost = 8
 
 // pieceSize is how many bytes of an expensive request are decompressed at a time.
@@ -57,8 +58,8 @@ func (t *costTracker) charge(weight int64) {
 }
 
 // chargeCancelled subtracts the cost of a request from the credit of the client if the client
-// cancelled the request, or its deadline has passed. Without this cost, a client could cancel each request just
-// before its end.
+// cancelled the request, or its deadline has passed. Otherwise, a client could avoid the cost: it
+// could cancel each request just before the request ends.
 func (t *costTracker) chargeCancelled() { t.client.credit.add(t.wire, t.total) }
 
 // chargeInvalid subtracts the cost of a request that cannot be decoded from the credit of the

@@ -15,9 +15,10 @@ import (
 	"github.com/otelstef/stef/internal/readyread"
 )
 
-// handshakeListener is a listener that knows which connections are in their handshake, so that a shutdown
-// can close them. gRPC waits for them before it ends other connections, up to two minutes if a
-// client sends nothing. In the meantime it would still serve the requests of other clients.
+// handshakeListener is a listener that knows which connections are in their handshake, so that a
+// shutdown can close these connections. Otherwise, gRPC waits for their handshakes before it ends
+// other connections: up to two minutes if a client sends nothing. In the meantime it would still
+// serve the requests of other clients.
 type handshakeListener struct {
 	net.Listener
 	userTimeout time.Duration

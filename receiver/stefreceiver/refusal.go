@@ -21,9 +21,9 @@ import (
 	"github.com/otelstef/stef/stef-gogrpc"
 )
 
-// refusal is the reason, as reported to the client, why data was not accepted.
-// Both protocols use the rules of OTLP: a permanent refusal has a code that is never
-// retried, and a temporary refusal has UNAVAILABLE with a retry delay.
+// refusal is the reason why data was not accepted, as the client receives it. Both protocols use
+// the rules of OTLP: a permanent refusal has a code that is never retried, and a temporary refusal
+// has UNAVAILABLE with a retry delay.
 type refusal struct {
 	permanent bool
 	status    *status.Status

@@ -78,7 +78,8 @@ func (r *releaser) schedule() {
 
 // check frees memory, unless the collector ran twice since the last stream ended. It also requires
 // that at least releaseStreams streams have ended, and at least as many as are still open. So if
-// streams only end, the number of forced collections grows with the logarithm of their number.
+// streams only end, the number of forced collections grows with the logarithm of the number of
+// streams.
 func (r *releaser) check() {
 	cycle := r.cycles()
 	r.mu.Lock()

@@ -31,9 +31,9 @@ func newServed(t testing.TB) *served {
 
 // suffer sends a stream to the receiver and measures the allocations of the process, including the
 // client. The receiver must answer with an expected status, serve an honest client afterwards, and hold
-// no memory. The charge of the outcome is the larger of two numbers: the charge for the stream without
-// gRPC, and the bytes of the decoded telemetry. The second can be larger: if a client has no credit, its
-// batches are smaller, and each batch repeats the resource.
+// no memory. The charge of the outcome is the larger of two numbers: the charge for the stream
+// without gRPC, and the bytes of the decoded telemetry. The second number can be larger: if a
+// client has no credit, its batches are smaller, and each batch repeats the resource.
 func (s *served) suffer(root string, stream []byte) outcome {
 	out := sufferUpTo(s.t, root, stream, false, math.MaxInt64) // calculates the charge without gRPC
 	decoded := s.decoded()

@@ -230,7 +230,7 @@ func TestCredit(t *testing.T) {
 	})
 }
 
-// TestDebtPersists: if a client has negative credit, it keeps it when it opens another stream.
+// TestDebtPersists: a client with negative credit keeps it when the client opens another stream.
 func TestDebtPersists(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clientTable{byAddress: map[string]*clientState{}}
