@@ -54,7 +54,7 @@ func (e *encoder) prefetch(x extent) {
 // data.
 const maxTouched = 256 << 10
 
-// Losses returns what the schema of the stream could not carry so far.
+// Losses returns the counts of content that the stream does not contain, so far.
 func (e *encoder) Losses() Losses {
 	losses := e.losses
 	losses.UnknownFields = e.unknown
@@ -68,8 +68,9 @@ const (
 	ofMetric
 )
 
-// postpone subtracts the unknown fields that were counted since the count had the value before.
-// countContainers counts them when an item of this container is written.
+// postpone removes the unknown fields of a container from the count e.unknown and stores them.
+// before is the count at the beginning of the container. countContainers adds the stored fields
+// again when an item of this container is written.
 func (e *encoder) postpone(container int, before uint64) {
 	clear(e.postponed[container:])
 	e.postponed[container] = e.unknown - before

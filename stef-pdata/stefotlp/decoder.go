@@ -144,9 +144,9 @@ func (d *decoder) decode(dst []byte, record, finish func()) ([]byte, error) {
 // spare is the space reserved for one more item.
 const spare = 4 << 10
 
-// grow reserves space for the remaining items of the frame, assuming that they are as
-// large as the n items that took size bytes. The number of remaining items may be false,
-// so the output grows to about four times its length at most.
+// grow reserves space for the remaining items of the frame, assuming that they are as large as the
+// n items that took size bytes. A stream can state a wrong number of remaining items, so the output
+// grows to about four times its length at most.
 func (d *decoder) grow(size, n int) {
 	left := min(d.r.BufferedRecords(), uint64(d.maxItems-n))
 	if left == 0 {

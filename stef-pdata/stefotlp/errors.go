@@ -51,11 +51,10 @@ type (
 	// records, a uint64.
 	RecordErrors = mapping.RecordErrors
 
-	// Losses counts the content of messages that a stream does not carry. Its fields, all
-	// uint64, are EmptyContainers, UnknownFields, ZeroIDs, EntityRefs, Flags, Values,
-	// Unvalued, DroppedEvents and DroppedLinks; stefpdata.Losses says what they count. In
-	// the full schema only the first three can be other than 0. The method Total returns
-	// the sum.
+	// Losses counts the content of messages that the stream does not contain. Its fields, all
+	// uint64, are EmptyContainers, UnknownFields, ZeroIDs, EntityRefs, Flags, Values, Unvalued,
+	// DroppedEvents and DroppedLinks; stefpdata.Losses says what they count. In the full schema
+	// only the first three can be other than 0. The method Total returns the sum.
 	Losses = mapping.Losses
 )
 

@@ -42,8 +42,8 @@ func (t *texts) text(b []byte) string {
 
 func (t *texts) reset() { clear(t[:]) }
 
-// slab makes strings that are not expected to repeat. Many of these strings share one
-// allocation, so a string that is kept keeps the other strings in memory.
+// slab makes strings that are not expected to repeat. Many of these strings share one allocation,
+// so a caller that keeps one string also keeps the other strings in memory.
 type slab struct{ b strings.Builder }
 
 const (

@@ -30,8 +30,8 @@ func strictTag(b []byte, at int) (tag uint64, next int) {
 	return firmTag(b, at)
 }
 
-// choose returns the content of the AnyValue in x: the last of its fields, or c if it
-// has no field. ok is false if it is damaged.
+// choose returns the content of the AnyValue in x: the content of its last field, or c if x has no
+// field. ok is false if x is damaged.
 func (p *parser) choose(x extent, c choice) (_ choice, ok bool) {
 	b, at := p.b[:x.to], x.from
 	for uint(at) < uint(x.to) {
@@ -70,8 +70,7 @@ func (p *parser) choose(x extent, c choice) (_ choice, ok bool) {
 	return c, at == x.to
 }
 
-// keyValue returns the key and the value of the KeyValue in x. ok is false if it
-// is damaged.
+// keyValue returns the key and the value of the KeyValue in x. ok is false if x is damaged.
 func (p *parser) keyValue(x extent) (key extent, c choice, ok bool) {
 	b, at := p.b[:x.to], x.from
 	for uint(at) < uint(x.to) {
@@ -184,7 +183,8 @@ func (p *parser) array(dst *otelstef.AnyValue, x extent, depth int) error {
 	return nil
 }
 
-// arrayLen splits the ArrayValue in x, counts its elements and takes them from the budget.
+// arrayLen splits the ArrayValue in x, counts its elements, and subtracts their cost from the
+// budget.
 func (p *parser) arrayLen(x extent, depth int) (int, error) {
 	if err := mapping.CheckDepth(depth); err != nil {
 		return 0, err
