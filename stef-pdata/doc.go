@@ -127,6 +127,6 @@
 //	exemplars of summaries
 //	whether an id that is not set was absent or all zeros, and whether an id was text
 //
-// Losses counts what encoders lose. Schemas with fewer fields than the published one
-// lose the content of the missing fields; Losses does not count this.
+// Losses counts this content. If a schema has fewer fields than the published schema, the content
+// of the missing fields is lost, too; Losses does not count it.
 package stefpdata

@@ -39,7 +39,7 @@ func (e *encoder) reset(f features.Set) {
 	e.losses, e.at, e.rejected = Losses{}, mapping.Place{}, nil
 }
 
-// Losses returns what the schema of the stream could not carry so far.
+// Losses returns the counts of content that the stream does not contain, so far.
 func (e *encoder) Losses() Losses { return e.losses }
 
 // begin makes the encoder ready for a batch. It reports whether it emptied the pools of resources
@@ -83,7 +83,8 @@ func (e *encoder) enterResource(c *values.Copier, i int, r pcommon.Resource, url
 	return id, true
 }
 
-// lostRefs are the entity references of a resource of the batch. The schema of the stream cannot carry them.
+// lostRefs are the entity references of a resource of the batch. The schema of the stream has no
+// field for them.
 type lostRefs struct {
 	resource int // index in the batch
 	refs     uint64

@@ -35,7 +35,7 @@ type (
 	// uint64.
 	RecordErrors = mapping.RecordErrors
 
-	// Losses counts the content of written items that a stream does not carry:
+	// Losses counts the content of written items that the stream does not contain:
 	//
 	//	EmptyContainers  resources, scopes and metrics without items
 	//	UnknownFields    fields of OTLP messages that the mapping does not know

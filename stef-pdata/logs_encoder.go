@@ -57,7 +57,7 @@ func (e *LogsEncoder) Reset() {
 // the writer can continue after it.
 func (e *LogsEncoder) Encode(ld plog.Logs) error {
 	if e.begin() {
-		e.write.Split.ForgetContainers() // other containers will have their ids
+		e.write.Split.ForgetContainers() // new containers will get the same ids
 	}
 	e.write.Split.Batch(ld.LogRecordCount())
 	err := e.encodeResources(ld.ResourceLogs())

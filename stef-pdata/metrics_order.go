@@ -211,8 +211,9 @@ func (s *sorter) sortByManyTimes() {
 	}
 }
 
-// timesAdjacent reports whether each time has on average at most alternate runs. It can return false
-// although this is true, because order.Distinct can count too few times.
+// timesAdjacent reports whether the average number of runs of a time is at most the constant
+// alternate. It can return false although this is true, because the count of order.Distinct can be
+// too small.
 func (s *sorter) timesAdjacent() bool {
 	s.times.Reset(len(s.keys))
 	runs, n := 0, 0

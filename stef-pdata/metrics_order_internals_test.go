@@ -12,8 +12,9 @@ import (
 	"github.com/otelstef/stef/stef-pdata/internal/order"
 )
 
-// TestTimesAdjacent: if timesAdjacent returns true, sorting by time would be undone. For times that
-// are all different, or that alternate, it decides without sorting.
+// TestTimesAdjacent: timesAdjacent returns true only if sortByManyTimes would sort the keys by time
+// and then restore their order. If all times are different, or if the times alternate, its result
+// is exact.
 func TestTimesAdjacent(t *testing.T) {
 	var s sorter
 	fill := func(n int, time func(i int) uint64) (adjacent, want bool) {

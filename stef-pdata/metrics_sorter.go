@@ -148,7 +148,7 @@ func (e *MetricsEncoder) entry(i int, m pcommon.Map, context uint32) *entry {
 	return x
 }
 
-// later marks x as an entry whose point is read from src when it is written.
+// later marks x as an entry whose point is read from src only when the entry is written.
 func (s *sorter) later(x *entry, src source) {
 	x.kind, x.value = entrySource, uint64(len(s.sources))
 	s.sources = append(s.sources, src)

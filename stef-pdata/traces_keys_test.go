@@ -11,8 +11,8 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 )
 
-// TestTracesOfManyKeys: spans with three attributes, in any order, keep them while other spans have
-// thousands of different keys.
+// TestTracesOfManyKeys: spans with three attributes, in any order, keep their attributes while
+// other spans have thousands of different keys.
 func TestTracesOfManyKeys(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	var tds []ptrace.Traces
