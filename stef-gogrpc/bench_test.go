@@ -199,8 +199,8 @@ func (l load) run(b testing.TB) result {
 	}
 }
 
-// looks holds the values of all counters at one time. The difference of two looks is the cost of a
-// run.
+// looks has the values of all counters at one time. The cost of a run is the difference between the
+// values after it and the values before it.
 type looks struct {
 	at                            time.Time
 	cpu                           time.Duration

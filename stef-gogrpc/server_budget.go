@@ -80,7 +80,7 @@ func (b *budget) blockedBy(c *reservation) bool {
 	return len(b.queue) > 0 && b.queue[0] == c && (b.held > b.max/2 || b.held == b.used)
 }
 
-// hold notes that n of the bytes were read and belong to an unfinished chunk.
+// hold notes that n of the reserved bytes were read and belong to an unfinished chunk.
 func (b *budget) hold(n int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -36,8 +36,8 @@ type backend[B any] struct {
 
 	mu     sync.Mutex
 	isDown bool
-	// refusing is set if the backend is down because it refuses the credentials of an identity. It
-	// may accept other identities.
+	// refusing is set if the backend is down because it refuses the credentials of an identity. The
+	// backend may accept other identities.
 	refusing bool
 	closed   bool
 	up       context.Context // ends when the backend goes down, unless refusing is set

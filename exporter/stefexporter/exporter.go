@@ -108,8 +108,8 @@ func (x *stefExporter[B]) push(ctx context.Context, b B) error {
 	return rest.asError(x.config, x.splitter)
 }
 
-// try sends a batch once. If it returns nil, nothing of the batch may be sent again, and err says
-// whether the peer accepted it.
+// try sends a batch once. If again is nil, no part of the batch may be sent again, and err says
+// whether the peer accepted the batch.
 func (x *stefExporter[B]) try(ctx context.Context, b B) (again *unsent[B], err error) {
 	if x.balancer != nil {
 		return x.balancer.send(ctx, b)

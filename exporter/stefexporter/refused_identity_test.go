@@ -114,8 +114,8 @@ func requireBusy(t *testing.T, send func() error) {
 	}, time.Minute, time.Millisecond)
 }
 
-// TestBusyIdentityIsNoOutage: if a backend refuses the streams of one identity because it has too many,
-// it does not count as down while streams of other identities are open.
+// TestBusyIdentityIsNoOutage: if a backend has too many streams, it may refuse the streams of one
+// identity. The backend does not count as down while streams of other identities are open.
 func TestBusyIdentityIsNoOutage(t *testing.T) {
 	busy := grpc.StreamInterceptor(func(srv any, s grpc.ServerStream, _ *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
 		if md, _ := grpcmetadata.FromIncomingContext(s.Context()); len(md.Get("tenant")) == 1 && md.Get("tenant")[0] == "late" {
@@ -146,8 +146,8 @@ func TestBusyIdentityIsNoOutage(t *testing.T) {
 	require.Empty(t, counted(t, x, "backend_rerouted_items", "endpoint"))
 }
 
-// TestBusyIdentitiesOfOneBackend: if the peer refuses the streams of some identities because it has too
-// many, the exporter reports no problem while the streams of another identity are open.
+// TestBusyIdentitiesOfOneBackend: if the peer has too many streams, it may refuse the streams of
+// some identities. The exporter reports no problem while the streams of another identity are open.
 func TestBusyIdentitiesOfOneBackend(t *testing.T) {
 	busy := grpc.StreamInterceptor(func(srv any, s grpc.ServerStream, _ *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
 		if md, _ := grpcmetadata.FromIncomingContext(s.Context()); md.Get("tenant")[0] != "good" {
@@ -245,9 +245,9 @@ func TestRefusedByOTLPSinceLong(t *testing.T) {
 	require.Equal(t, componentstatus.StatusRecoverableError, host.last().Status())
 }
 
-// TestRefusedSinceLong: the peer accepted the streams of one identity only long ago, for example with an
-// old token. They have ended, or are open and idle. If the peer now refuses all streams, the exporter
-// reports a problem.
+// TestRefusedSinceLong: the peer accepted the streams of one identity only long ago, for example
+// with an old token. These streams have ended, or are open and idle. If the peer now refuses all
+// streams, the exporter reports a problem.
 func TestRefusedSinceLong(t *testing.T) {
 	auth := grpc.StreamInterceptor(func(srv any, s grpc.ServerStream, _ *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
 		if md, _ := grpcmetadata.FromIncomingContext(s.Context()); md.Get("token")[0] != "old" {

@@ -58,9 +58,9 @@ func (u *unsent[B]) asError(c *Config, s splitter[B]) error {
 	return err
 }
 
-// pushAgain sends a batch until it is delivered or refused for good, and as long as retry_on_failure
-// allows. During a shutdown, it sends the batch again until the time of the shutdown is over. If it
-// returns an error, exporterhelper also makes no further attempt.
+// pushAgain sends a batch until it is delivered or refused for good, and as long as
+// retry_on_failure allows. During a shutdown, it sends the batch again until the time of the
+// shutdown is over. If pushAgain returns an error, exporterhelper makes no further attempt either.
 func (x *stefExporter[B]) pushAgain(ctx context.Context, b B) error {
 	pauses := backOff{config: x.config.RetryConfig}
 	began, drainPause := time.Now(), minDrainPause

@@ -118,8 +118,8 @@ func TestShutdownEndsPauses(t *testing.T) {
 	require.Equal(t, []string{"a"}, p.byOTLP)
 }
 
-// TestShutdownCountsOnce: with initial_interval 0, exporterhelper also does not send a batch again that
-// a shutdown has counted as dropped.
+// TestShutdownCountsOnce: if a shutdown has counted a batch as dropped, exporterhelper does not
+// send the batch again, even with initial_interval 0.
 func TestShutdownCountsOnce(t *testing.T) {
 	t.Parallel()
 	c := queued(otlpConfig("127.0.0.1:1"))
@@ -168,9 +168,9 @@ func TestShutdownHeedsRetryInfo(t *testing.T) {
 	f(time.Hour, map[string]int64{dropShutdown: 1})
 }
 
-// TestRetriesEnd checks that batches of a queue in memory are sent again as retry_on_failure says, and
-// given up like those of exporterhelper. If the peer names a delay that is longer than
-// max_elapsed_time, a batch is given up at once, and the log says why.
+// TestRetriesEnd checks that push sends the batches of a queue in memory again as retry_on_failure
+// says, and drops them in the same cases as exporterhelper. If the peer names a delay that is
+// longer than max_elapsed_time, push drops the batch at once, and the log says why.
 func TestRetriesEnd(t *testing.T) {
 	t.Parallel()
 	stored := false

@@ -96,8 +96,8 @@ func startOn(t *testing.T, c *Config, host component.Host, logger *zap.Logger) *
 }
 
 // TestShutdownKeepsStorage checks that each item that a shutdown does not deliver is either in the
-// storage or counted as dropped. Without retries, the Collector's queue deletes the batches from the
-// storage that are being sent at the shutdown.
+// storage or counted as dropped. Without retries, the Collector's queue deletes from the storage
+// those batches that are being sent at the shutdown.
 func TestShutdownKeepsStorage(t *testing.T) {
 	const items, sending = 20, 4
 	f := func(protocol Protocol, retries bool, lost map[string]int64) {

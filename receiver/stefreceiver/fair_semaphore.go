@@ -109,8 +109,9 @@ func (s *fairSemaphore) wait(ctx context.Context, w *waiter) error {
 	}
 }
 
-// acquireOrEnqueue admits n and returns nil, or returns a waiter. If the channel admitted of the waiter is
-// nil, the request is refused. Otherwise it waits, and the channel is closed when it is admitted.
+// acquireOrEnqueue admits n and returns nil, or returns a waiter. If the channel admitted of the
+// waiter is nil, the request is refused. Otherwise the request waits, and the channel is closed
+// when the request is admitted.
 func (s *fairSemaphore) acquireOrEnqueue(a *usage, n int64) *waiter {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -6,10 +6,11 @@ package compact
 // Residual converts small numbers into the values of an integer field. The wire then
 // carries the small numbers themselves, and nothing for a zero.
 //
-// A column of integers sends second differences. A field whose first differences are a
-// running sum of residuals therefore sends just the residuals. A residual equal to
-// minus the last difference would leave the field unchanged, and nothing would be sent.
-// Residual exchanges this residual and zero, so that nothing is sent for zero.
+// A column of integers sends second differences. So Residual chooses the values of the field such
+// that the first differences are the running sum of the residuals. Then the second differences are
+// the residuals. A residual equal to minus the last difference would leave the field unchanged, and
+// nothing would be sent. Residual exchanges this residual and zero, so that nothing is sent for
+// zero.
 //
 // spec: #compact-residual
 type Residual struct{ value, delta uint64 }

@@ -31,7 +31,7 @@ type Machine struct {
 	closing       bool
 	forced        bool
 	sleepingSlots int    // slots (see Stream.Slot) that wait for a batch before they open a stream again
-	dormant       bool   // one of the slots that sleepingSlots counts was not told to open a stream
+	dormant       bool   // at least one of these slots was not yet told to open a stream
 	refused       *Fault // why batches do not wait while no stream is live; nil: they wait
 	empty         int    // consecutive streams that the peer refused before they had records
 	arrivals      arrivals

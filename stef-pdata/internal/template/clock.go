@@ -77,7 +77,7 @@ func digits(text string) bool {
 }
 
 // layoutBefore returns the layout of the date that precedes the clock at i, and where the date
-// begins. layout is 0 if no date precedes the clock. The digits are not examined.
+// begins. layout is 0 if no date precedes the clock. The digits of the date are not examined.
 func layoutBefore(text string, i int) (layout byte, start int) {
 	switch {
 	case i >= 12 && text[i-1] == ':' && text[i-6] == '/' && text[i-10] == '/':

@@ -25,7 +25,7 @@ type decision struct {
 
 const (
 	// sampleBytes is the size of the texts of a sample. A text counts as at least minText, so a
-	// sample of short texts has 64 of them.
+	// sample has at most 64 texts.
 	sampleBytes = 8 << 10
 	minText     = 128
 	// maxPauseSamples is the longest pause before the next sample, in samples. While the decision stays
@@ -50,7 +50,7 @@ const (
 	clearLoss = fullShare / 3
 )
 
-// inSample counts a text and reports whether it belongs to a sample.
+// inSample reports whether a text belongs to a sample, and counts its size.
 func (v *decision) inSample(size int) bool {
 	if v.skipBytes > 0 {
 		v.skipBytes -= max(size, minText)

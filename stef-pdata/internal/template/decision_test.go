@@ -210,8 +210,9 @@ func TestDecisionOfMixedBodies(t *testing.T) {
 	require.Equal(t, 100, split)
 }
 
-// If the templates of a resource and scope do not recur at first, its later bodies are still
-// sampled: later templates recur, but save too little, so only the bodies of samples are split.
+// At first, the templates of a resource and scope do not recur. Its later bodies are sampled
+// nevertheless. The templates of these bodies recur, but save too little, so only the bodies of the
+// samples are split.
 func TestDecisionAfterPause(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	var s Splitter

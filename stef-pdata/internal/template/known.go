@@ -340,7 +340,7 @@ func decimalsOf(text string, at, end int) (decimals int, to int) {
 	return decimals, end
 }
 
-// propose adds a candidate if its text has at least the given number of bytes. It copies the
+// propose adds a candidate if its text is not shorter than least, a number of bytes. It copies the
 // text.
 func (k *Known) propose(ref string, text []byte, least int) {
 	if len(text) >= least {

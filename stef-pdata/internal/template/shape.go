@@ -40,7 +40,7 @@ const (
 	missShare   = 8
 )
 
-// newShape returns the shape of a text. It copies what it keeps of the text.
+// newShape returns the shape of a text. It copies the parts of the text that the shape keeps.
 func (m *shapeMemory) newShape(whole []byte, text string, params []Span) *textShape {
 	if len(m.shapes) == cap(m.shapes) {
 		m.shapes = make([]textShape, 0, min(max(2*cap(m.shapes), 4), 64))
@@ -96,7 +96,7 @@ func (s *textShape) see(text string, params []Span) {
 	}
 }
 
-// compare drops fixed parameters that differ in a text.
+// compare drops the fixed parameters that have another value in a text.
 func (s *textShape) compare(text string, params []Span) {
 	for i, p := range params {
 		if f := &s.fixed[i]; f.holds && f.value != text[p.From:p.To] {
@@ -105,8 +105,8 @@ func (s *textShape) compare(text string, params []Span) {
 	}
 }
 
-// differ marks the fixed parameters that differ in a text. The next reference template treats them
-// as variable; the learned template does not change.
+// differ marks the fixed parameters that have another value in a text. The next reference template
+// treats them as variable; the learned template does not change.
 func (s *textShape) differ(text string, params []Span) {
 	for i, p := range params {
 		if f := &s.fixed[i]; f.holds && f.value != text[p.From:p.To] {

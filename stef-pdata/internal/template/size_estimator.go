@@ -29,9 +29,9 @@ const (
 	seenWords      = 1 << 11
 )
 
-// Sizes in the output of zstd, in bits. Most bits of a match are its offset. An offset that
-// equals the offset of the previous match needs only a few bits. The sizes are rough averages:
-// an estimate only has to be right where templates save or cost some per cent.
+// Sizes in the output of zstd, in bits. Most bits of a match are its offset. An offset that equals
+// the offset of the previous match needs only a few bits. The sizes are rough averages. They are
+// good enough, because estimates matter only if templates save or cost at least a few per cent.
 const (
 	matchBits   = 22
 	repeatBits  = 10

@@ -328,9 +328,9 @@ func headOf(text string, t *splitPolicy) uint32 {
 	return uint32(h) % headCount
 }
 
-// find returns the shape of a text, and appends the parameters to s.params. It adds the shape
-// if it is new. It returns nil for texts that cannot be split. If the text fits the linked
-// template of its shape, find sets the template of b.
+// find returns the shape of a text, and appends the parameters to s.params. It adds the shape if it
+// is new. It returns nil for texts that cannot be split. If the text fits the reference template of
+// its shape, find sets the template of b.
 func (s *Splitter) find(text string, t *splitPolicy, b *Body) *textShape {
 	from := len(s.params)
 	template, params, ok := Split(s.scratch[:0], s.params, text)
