@@ -87,10 +87,10 @@
 // keepalives. STEF has its own compression
 // (stef.WithCompression). A Server refuses streams whose messages gRPC compresses,
 // because gRPC decompresses a message before any limit can count it. For trusted clients,
-// WithCompressedMessages allows such streams. A gRPC server for unknown clients should
-// have a ReceiveLimit, which bounds the memory of messages that clients begin and do not
-// finish, and grpc.MaxHeaderListSize: gRPC keeps the headers of each stream, by default up to
-// 16 MiB.
+// WithCompressedMessages allows such streams. A gRPC server for unknown clients should have two
+// limits. A ReceiveLimit bounds the memory of messages that clients begin and do not finish.
+// grpc.MaxHeaderListSize bounds the headers of each stream, which gRPC keeps: by default, they can
+// have up to 16 MiB.
 //
 // # The compact form
 //

@@ -199,10 +199,11 @@ func FromStatus(err error) *Error {
 	return e
 }
 
-// returned returns the error of a function of the caller, or nil if the error is empty: a nil
-// *Error, such as the result of FromStatus(nil), a nil *BatchError, or an empty list of errors,
-// such as nil stefpdata.ItemErrors. returned checks the length of the list, not its method Items:
-// Items does not count the items of a damaged container, so it can return 0 for a list with errors.
+// returned returns the error of a function of the caller, or nil if the error is empty. Empty
+// errors are a nil *Error, such as the result of FromStatus(nil), a nil *BatchError, and an empty
+// list of errors, such as nil stefpdata.ItemErrors. returned checks the length of the list, not its
+// method Items: Items does not count the items of a damaged container, so it can return 0 for a
+// list with errors.
 func returned(err error) error {
 	switch e := err.(type) {
 	case nil:

@@ -44,11 +44,11 @@ type ReceiveLimit struct {
 	connections map[*limitedConn]struct{} // the connections that have held bytes of an incomplete message
 }
 
-// NewReceiveLimit returns a limit of a number of bytes, which should be several times the
-// largest message that the server accepts. ended, unless it is nil, is called for each
-// connection that the limit closes, with the bytes of incomplete messages that it held. The
-// clients of a closed connection receive an error of KindUnavailable and send again.
-// NewReceiveLimit panics if bytes is below 1.
+// NewReceiveLimit returns a limit of a number of bytes, which should be several times the largest
+// message that the server accepts. If ended is not nil, it is called for each connection that the
+// limit closes. Its arguments are the client, and the bytes of incomplete messages that the
+// connection held. The clients of a closed connection receive an error of KindUnavailable and send
+// again. NewReceiveLimit panics if bytes is below 1.
 func NewReceiveLimit(bytes int64, ended func(client net.Addr, bytes int64)) *ReceiveLimit {
 	if bytes < 1 {
 		panic(fmt.Sprintf("stefgrpc: NewReceiveLimit(%d): at least 1 byte", bytes))

@@ -43,9 +43,9 @@ func grpcMessage(n int) []byte {
 	return append(b, make([]byte, n)...)
 }
 
-// countedConn returns a connection c of a server, whose incomplete messages l counts. receive handles
-// bytes b as if c had received them from the client. send writes b to c, as the server does. Both
-// split b into pieces of the given length.
+// countedConn returns a connection c of a server. l counts the incomplete messages of c. receive
+// handles bytes b as if c had received them from the client. send writes b to c, as the server
+// does. Both split b into pieces of the given length.
 func countedConn(t testing.TB, l *ReceiveLimit) (c *limitedConn, receive, send func(b []byte, piece int)) {
 	local, remote := net.Pipe()
 	go func() { // discard the bytes that the server writes

@@ -91,9 +91,10 @@ func WithMaxStreams(n int) ServerOption {
 // chunk larger than the bound ends its stream with RESOURCE_EXHAUSTED and no delay, like a chunk
 // larger than WithMaxChunkBytes.
 //
-// If unfinished chunks fill the room, the server ends one stream, also with
-// RESOURCE_EXHAUSTED and a retry delay: the stream with the most bytes among the streams
-// whose clients have sent nothing for a second. The default is DefaultMaxBufferedBytes.
+// If unfinished chunks use all of these bytes, the server ends one stream, also with
+// RESOURCE_EXHAUSTED and a retry delay. It chooses among the streams whose clients have sent
+// nothing for a second, and ends the stream with the most bytes. The default is
+// DefaultMaxBufferedBytes.
 func WithMaxBufferedBytes(bytes int) ServerOption {
 	return func(c *serverConfig) error {
 		c.maxBuffered = int64(bytes)

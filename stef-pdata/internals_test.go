@@ -40,8 +40,8 @@ func TestMemoryOfLargeBatches(t *testing.T) {
 	require.Less(t, cap(e.sorter.entries), 1<<12)
 }
 
-// The pools of an encoder, which hold resources, scopes, metrics and sets of attributes, are bounded
-// not only by the number of their entries, but also by their bytes: a few large values fill them.
+// The pools of an encoder hold resources, scopes, metrics and sets of attributes. The number of
+// their entries is bounded, and so are their bytes: a few large values can fill a pool.
 func TestPoolsAreBoundedByBytes(t *testing.T) {
 	w, err := otelstef.NewMetricsWriter(io.Discard)
 	require.NoError(t, err)

@@ -31,8 +31,9 @@ func compactLogsWith(t *testing.T, name string, choices int) stef.WriterOption {
 	return stef.WithSchema(kept.Wire(root))
 }
 
-// A text that repeats another value of the record is written as a reference to this value, but not
-// if the schema of the stream lacks the value: the reader could not resolve the reference.
+// If a text repeats another value of the record, it is written as a reference to this value. If the
+// schema of the stream lacks this value, the text is written without a reference, because the
+// reader could not resolve the reference.
 func TestNoReferencesToMissingChoices(t *testing.T) {
 	pass := func(ld plog.Logs, option stef.WriterOption) plog.LogRecordSlice {
 		var out bytes.Buffer

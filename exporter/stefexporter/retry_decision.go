@@ -105,9 +105,9 @@ var codeNames = [...]string{
 	codes.Unauthenticated:    "UNAUTHENTICATED",
 }
 
-// withoutSTEF reports whether a failure means that the peer cannot accept streams
-// of this signal: it does not have the service, does not know the root, or has a
-// schema that is not compatible with the schema of the exporter.
+// withoutSTEF reports whether a failure means that the peer cannot accept streams of this signal:
+// the peer does not have the service, does not know the root, or has a schema that is not
+// compatible with the schema of the exporter.
 func withoutSTEF(err error) bool {
 	var e *stefgrpc.Error
 	return errors.As(err, &e) && (e.Kind == stefgrpc.KindUnimplemented || e.Kind == stefgrpc.KindIncompatible)

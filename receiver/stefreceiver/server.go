@@ -58,9 +58,10 @@ const (
 	connectionWindow = 4 << 20
 )
 
-// maxHeaders is the maximum size of the headers of a stream or request, as HTTP/2 counts it: 32 bytes
-// more for each header. gRPC keeps the headers as long as the stream or request, and its default of
-// 16 MiB would let clients fill the memory with them, before their credentials are checked.
+// maxHeaders is the maximum size of the headers of a stream or request. As in HTTP/2, each header
+// counts 32 bytes more than it has. gRPC keeps the headers until the stream or request ends. With
+// gRPC's default of 16 MiB, clients could fill the memory with headers before their credentials are
+// checked.
 const maxHeaders = 16 << 10
 
 func (s *shared) listen(ctx context.Context, host component.Host) error {

@@ -63,9 +63,9 @@ func TestUnfinishedMessages(t *testing.T) {
 	}
 }
 
-// TestRequestsWithoutEnd: requests whose message is complete and whose stream the client does not
-// end use at most half of limits::memory_limit_mib, too. gRPC keeps such a message and waits for the
-// end, so no handler gets it, and no admission counts it.
+// TestRequestsWithoutEnd: clients send the complete messages of requests, but do not end the
+// requests. These messages use at most half of limits::memory_limit_mib, too. gRPC keeps such a
+// message and waits for the end, so no handler gets it, and no admission counts it.
 func TestRequestsWithoutEnd(t *testing.T) {
 	notShort(t)
 	to, _, _, _ := everything()

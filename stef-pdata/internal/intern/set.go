@@ -21,8 +21,9 @@ import (
 type attrSet struct {
 	arrival []attr // the attributes in their original order
 	layout  uint32 // the number of the layout of arrival
-	// before is the last set with the same keys that this set replaced in the record, or 0 if
-	// there is none. differs has a bit for each value in which the two sets differ.
+	// In the record, a set can replace another set with the same keys. before is the last set that
+	// this set has replaced in this way, or 0 if there is none. differs has a bit for each value in
+	// which the two sets differ.
 	before  uint32
 	differs uint64
 	bytes   int // counted as for mapping.MaxItemBytes
