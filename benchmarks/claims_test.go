@@ -17,8 +17,8 @@ import (
 
 var update = flag.Bool("update", false, "write the figures of the report into the sentences of the pages that have others")
 
-// words is a value of a sentence that is text, not a figure: for example a list of sets with their
-// figures. It must not contain the words that follow the value in the sentence.
+// words is a value of a sentence that is text, not a figure, such as a list of sets with their figures.
+// It must not contain the words that follow the value in the sentence.
 type words string
 
 // failer is the part of testing.TB that a page needs.
@@ -55,7 +55,8 @@ func documents(t *testing.T, files ...string) *page {
 	return p
 }
 
-// border precedes the name of a file in the text of a page. No Markdown file contains it.
+// border separates the files of a page: it precedes the name of each file in the text. No Markdown file
+// contains it.
 const border = "\n\n\x00"
 
 // save writes the files of the page that -update has changed.

@@ -18,9 +18,9 @@ import (
 	"github.com/otelstef/stef/benchmarks/study"
 )
 
-// BenchmarkGuard is compared by make guard. It measures the operations of STEF on the batches that
-// the recorded programs sent, and the bytes of the stream. The figures of OTLP show the state of
-// the machine: the code of OTLP is the same on both sides unless pdata changed.
+// BenchmarkGuard is one of the benchmarks that make guard compares. It measures the operations of STEF on
+// the batches that the recorded programs sent, and the bytes of the stream. The figures of OTLP show the
+// state of the machine: the code of OTLP is the same on both sides unless pdata changed.
 func BenchmarkGuard(b *testing.B) {
 	for _, ref := range dataset.FirstOf(dataset.Refs(b)) {
 		set := ref.Load(b)
@@ -47,8 +47,8 @@ func BenchmarkGuard(b *testing.B) {
 	}
 }
 
-// BenchmarkGuardAges is also compared by make guard. It converts each recording from and to
-// pdata, at the start of a stream and in its steady state.
+// BenchmarkGuardAges is another benchmark that make guard compares. It converts each recording from and
+// to pdata, at the start of a stream and in its steady state.
 func BenchmarkGuardAges(b *testing.B) {
 	for _, ref := range dataset.Recorded() {
 		set := ref.Load(b).HeadItems(4096)
@@ -84,7 +84,7 @@ func BenchmarkGuardAges(b *testing.B) {
 	}
 }
 
-// BenchmarkGuardPair is also compared by make guard: CPU and bytes of exporter and
+// BenchmarkGuardPair is another benchmark that make guard compares: CPU and bytes of exporter and
 // receiver together, with one recording of each signal.
 func BenchmarkGuardPair(b *testing.B) {
 	for _, ref := range dataset.FirstOf(dataset.Recorded()) {

@@ -23,7 +23,7 @@ func span(digits string, values []float64) string {
 	return fmt.Sprintf("%"+digits+"f to %"+digits+"f", least(values), most(values))
 }
 
-// span1 returns one figure if all values are equal, and the range of the values if not.
+// span1 returns one figure if all values are equal, otherwise the range of the values.
 func span1(values []float64) string {
 	if least(values) == most(values) {
 		return fmt.Sprintf("%.2f", values[0])

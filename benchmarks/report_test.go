@@ -117,8 +117,8 @@ func firstPage(written []string) string {
 	return ""
 }
 
-// tablesOf returns the tables of blocks of the pages, without charts and notes. So the user can
-// compare the values of other sets with the published values.
+// tablesOf returns the tables of blocks of the pages, without charts and notes. A user who measures other
+// sets can compare the new values with these published values.
 func tablesOf(t *testing.T, blocks map[string]string) string {
 	t.Helper()
 	pages := texts(t)
@@ -144,8 +144,8 @@ func tablesOf(t *testing.T, blocks map[string]string) string {
 	return b.String()
 }
 
-// TestTablesOf checks that a part of the report prints the tables of the pages, and says whether
-// small values are better. It also checks that firstPage finds the HTML page.
+// TestTablesOf checks that a part of the report prints the tables of the pages, with a note that says
+// whether small values are better. It also checks that firstPage finds the HTML page.
 func TestTablesOf(t *testing.T) {
 	require.Equal(t, "\nThe table size-parts of formats.md, of these sets; all columns after OTLP are relative to OTLP, below 1 is less:\n\n"+
 		"| set | OTLP, B/item | STEF sorted |\n|---|--:|--:|\n| mine logs | 92.4 | 0.718 |\n"+

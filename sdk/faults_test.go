@@ -34,8 +34,8 @@ type fault struct {
 // in a hundred may take longer, because of a loaded machine or a slow disk.
 const longest = time.Second
 
-// testFault runs an application before, during and after a fault. Nothing blocks the
-// application, and each item is either written or counted as failed.
+// testFault runs an application before, during and after a fault. The fault must not block the
+// application. Each item must be written, or be counted as failed.
 func testFault(t *testing.T, f fault, batch bool) {
 	t.Helper()
 	var mu sync.Mutex

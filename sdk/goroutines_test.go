@@ -29,8 +29,7 @@ func goroutine() string {
 	return string(bytes.Fields(header[:runtime.Stack(header[:], false)])[1])
 }
 
-// watch notes which goroutines call an exporter, and delays the exports until release
-// is closed.
+// watch records which goroutines call an exporter, and delays the exports until release is closed.
 type watch struct {
 	entered chan struct{} // closed by the first export
 	release chan struct{}

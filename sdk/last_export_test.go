@@ -66,13 +66,13 @@ func TestErrorOfLastExport(t *testing.T) {
 	old := otel.GetErrorHandler()
 	t.Cleanup(func() { otel.SetErrorHandler(old) })
 	const cause = "connection refused"
-	// f tests an export that fails during a call of Shutdown or ForceFlush. If running is set, the
-	// export began before the call, otherwise the call begins the export. If hurry is set, the call
-	// returns before the export ends, otherwise it waits for the export. The error must reach the
-	// error handler if handled is set, and the caller if returned is set.
-	f := func(signal, call string, running, hurry, handled, returned bool) {
+	// f tests an export that fails during a call of Shutdown or ForceFlush. If running is set, the export
+	// began before the call, otherwise the call begins the export. If early is set, the call returns
+	// before the export ends, otherwise it waits for the export. The error must reach the error handler
+	// if handled is set, and the caller if returned is set.
+	f := func(signal, call string, running, early, handled, returned bool) {
 		t.Helper()
-		t.Run(fmt.Sprint(signal, " ", call, " running=", running, " hurry=", hurry), func(t *testing.T) {
+		t.Run(fmt.Sprint(signal, " ", call, " running=", running, " early=", early), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var errs []error
 				otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { errs = append(errs, err) }))
@@ -81,7 +81,7 @@ func TestErrorOfLastExport(t *testing.T) {
 					time.Sleep(time.Minute + time.Second)
 				}
 				patience := 30 * time.Second
-				if hurry {
+				if early {
 					patience = time.Second
 				}
 				ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -94,7 +94,7 @@ func TestErrorOfLastExport(t *testing.T) {
 				switch {
 				case returned:
 					require.ErrorContains(t, err, cause)
-				case hurry:
+				case early:
 					require.ErrorIs(t, err, context.DeadlineExceeded)
 				default:
 					require.NoError(t, err)
@@ -112,15 +112,15 @@ func TestErrorOfLastExport(t *testing.T) {
 			})
 		})
 	}
-	for _, hurry := range []bool{false, true} {
-		f("spans", "Shutdown", false, hurry, true, false)
-		f("metrics", "Shutdown", false, hurry, false, true)
-		f("logs", "Shutdown", false, hurry, false, !hurry)
+	for _, early := range []bool{false, true} {
+		f("spans", "Shutdown", false, early, true, false)
+		f("metrics", "Shutdown", false, early, false, true)
+		f("logs", "Shutdown", false, early, false, !early)
 		for _, signal := range []string{"spans", "metrics", "logs"} {
 			again := signal == "metrics" // the reader exports again after the running export
-			f(signal, "ForceFlush", false, hurry, false, !hurry)
-			f(signal, "ForceFlush", true, hurry, true, again && !hurry)
-			f(signal, "Shutdown", true, hurry, true, again)
+			f(signal, "ForceFlush", false, early, false, !early)
+			f(signal, "ForceFlush", true, early, true, again && !early)
+			f(signal, "Shutdown", true, early, true, again)
 		}
 	}
 }

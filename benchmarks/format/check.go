@@ -128,7 +128,7 @@ func (s *Stream) SendNative(n Native) ([]byte, error) {
 	return s.Pack.Compress(message)
 }
 
-// Trip sends a batch and receives it.
+// Trip sends a batch through both ends, and returns the batch that the decoder returned.
 func (s *Stream) Trip(b otlpfile.Batch) (back otlpfile.Batch, err error) {
 	packed, err := s.Send(b)
 	if err != nil {

@@ -115,8 +115,8 @@ func Find(name string) Format {
 	return nil
 }
 
-// has reports whether the result of Drops(signal) includes the losses of the signal of. This is true
-// if both are equal, or if signal is SignalUnknown, which stands for all signals.
+// has reports whether Drops(signal) must list the losses of the signal of. That is so if the two are
+// equal, or if signal is SignalUnknown, which stands for all signals.
 func has(signal, of otlpfile.Signal) bool {
 	return signal == of || signal == otlpfile.SignalUnknown
 }

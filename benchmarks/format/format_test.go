@@ -107,30 +107,30 @@ func TestBegin(t *testing.T) {
 	f(ZstdStream, 20)
 }
 
-// TestCheckBites proves that the check finds a difference.
-func TestCheckBites(t *testing.T) {
+// TestCheckFindsDifference proves that the check finds a difference.
+func TestCheckFindsDifference(t *testing.T) {
 	for _, ref := range dataset.Bundled() {
 		set := ref.Load(t)
 		want := dataset.Items(set.Signal, set.Parts)
 		require.Error(t, Check(OTLP(), None, set.Parts[:len(set.Parts)-1], want))
-		require.ErrorContains(t, Check(forgetful{OTLP()}, None, set.Parts, want), "differs")
+		require.ErrorContains(t, Check(lossy{OTLP()}, None, set.Parts, want), "differs")
 	}
 }
 
-// forgetful is a format that loses the seventh batch.
-type forgetful struct{ Format }
+// lossy is a format that loses the seventh batch.
+type lossy struct{ Format }
 
-func (f forgetful) NewDecoder(signal otlpfile.Signal, own bool) (Decoder, error) {
+func (f lossy) NewDecoder(signal otlpfile.Signal, own bool) (Decoder, error) {
 	d, err := f.Format.NewDecoder(signal, own)
-	return &forgetfulDecoder{Decoder: d}, err
+	return &lossyDecoder{Decoder: d}, err
 }
 
-type forgetfulDecoder struct {
+type lossyDecoder struct {
 	Decoder
 	n int
 }
 
-func (d *forgetfulDecoder) Decode(message []byte) (otlpfile.Batch, error) {
+func (d *lossyDecoder) Decode(message []byte) (otlpfile.Batch, error) {
 	b, err := d.Decoder.Decode(message)
 	if d.n++; d.n == 7 {
 		b = dataset.New(b.Signal)

@@ -84,8 +84,7 @@ type pair struct {
 	receiver component.Component
 }
 
-// startPair starts both ends. consume receives the arriving batches, unless it
-// is nil.
+// startPair starts both ends. If consume is not nil, it receives the arriving batches.
 func startPair(tb testing.TB, v Variant, signal otlpfile.Signal, consume func(otlpfile.Batch)) *pair {
 	tb.Helper()
 	p := &pair{signal: signal, consume: consume}

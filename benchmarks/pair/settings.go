@@ -92,8 +92,8 @@ func (s settings) with(other settings) settings {
 	return s
 }
 
-// each splits s: for every field that is set in s, it returns settings with only this field. The
-// result has the order of the flags.
+// each splits s: for every field that is set in s, it returns settings in which only this field is set.
+// The result has the order of the flags.
 func (s settings) each() (list []settings) {
 	for _, f := range fields {
 		if value := *f.value(&s); value != "" {

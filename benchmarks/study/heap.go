@@ -39,7 +39,7 @@ func heap(c *Context) (*Outcome, error) {
 		config.Window, config.For, config.RoundTrip = transport.DefaultWindow, long, Latencies[0]
 		before := live()
 		s := newSampler(40*time.Millisecond, before)
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		ctx, cancel := context.WithTimeout(context.Background(), runTimeout)
 		result, err := transport.Run(ctx, config, load)
 		cancel()
 		points, after := s.stop(), live()

@@ -268,7 +268,7 @@ func (c *Context) speedBench(f format.Format, p format.Compression, b *batches) 
 	if err := c.check(f, p, b); err != nil {
 		return nil, err
 	}
-	if !isRival(f) {
+	if !isAlternative(f) {
 		if err := format.CheckNative(f, p, b.all); err != nil {
 			return nil, err
 		}
@@ -276,8 +276,8 @@ func (c *Context) speedBench(f format.Format, p format.Compression, b *batches) 
 	return NewBench(f, p, b.all)
 }
 
-// isRival reports whether a format is Otel Arrow or the reference implementation of STEF.
-func isRival(f format.Format) bool {
+// isAlternative reports whether a format is Otel Arrow or the reference implementation of STEF.
+func isAlternative(f format.Format) bool {
 	_, ok := f.(interface{ Counted() })
 	return ok
 }
@@ -287,7 +287,7 @@ func isRival(f format.Format) bool {
 // the spans of the reference implementation to pdata.
 func timedOperations(f format.Format, signal otlpfile.Signal) []string {
 	switch {
-	case !isRival(f):
+	case !isAlternative(f):
 		return Operations
 	case signal == otlpfile.Traces && strings.HasPrefix(f.Name(), "STEF reference"):
 		return []string{SerializeFromPdata}

@@ -249,7 +249,7 @@ func TestSenderRule(t *testing.T) {
 	require.Equal(t, "\nThe spread of 1 of 12 figures is above 25 %, so repeat these before you rely on them: "+refs[len(refs)-1].Title()+", first batch, SerializeFromPdata, zstd 26 %.\n", f.unsteadyAges())
 }
 
-// TestGrownHeap checks that the ramp at the beginning is not part of the median.
+// TestGrownHeap checks that the growth at the beginning of a run is not part of the median.
 func TestGrownHeap(t *testing.T) {
 	median, most := grown([]report.Point{{Y: 1}, {Y: 400}, {Y: 3}, {Y: 300}, {Y: 310}, {Y: 320}})
 	require.Equal(t, 310.0, median)

@@ -73,13 +73,13 @@ func way(c transport.Config) string {
 	return fmt.Sprintf("OTLP unary, %d concurrent", c.Clients)
 }
 
-// patience is the time limit of a run. A run that exceeds it counts as blocked.
-const patience = 5 * time.Minute
+// runTimeout is the time limit of a run. A run that exceeds it counts as blocked.
+const runTimeout = 5 * time.Minute
 
-// longTrip is the shortest round trip at which a run sends the batches several times (laps),
-// each time with new ids and times. So the run lasts for several round trips. Otherwise the wait
-// for the last answers would dominate. The batches exceed the compression window of STEF, so a
-// lap does not compress better than the lap before.
+// From a round trip of longTrip on, a run sends the batches several times (in laps), each time with new
+// ids and times. So the run lasts for several round trips. Otherwise the wait for the last answers would
+// dominate. The batches exceed the compression window of STEF, so a lap does not compress better than the
+// lap before.
 const longTrip = 20 * time.Millisecond
 
 // lasting returns the duration of a run, or 0 to send each batch once.
@@ -129,7 +129,7 @@ func (c *Context) runs(study, load string, configs []transport.Config, batches [
 			}
 			ran = true
 			config.For = c.lasting(config.RoundTrip)
-			ctx, cancel := context.WithTimeout(context.Background(), patience)
+			ctx, cancel := context.WithTimeout(context.Background(), runTimeout)
 			r, err := transport.Run(ctx, config, batches)
 			cancel()
 			if err != nil {

@@ -151,13 +151,13 @@ func claims(c *Context, p sweepPlan) *report.Table {
 	return t
 }
 
-// untried is the text if zstd wins at no measured round trip.
-const untried = "none that was tried"
+// noGain is the text if zstd has a higher throughput at no measured round trip.
+const noGain = "none that was tried"
 
 // crossing returns the shortest measured round trip from which on zstd always has a higher
 // throughput than no compression. Differences within the spread do not count.
 func (c *Context) crossing(p sweepPlan, protocol transport.Protocol) string {
-	from := untried
+	from := noGain
 	for _, trip := range slices.Backward(p.longTrips) {
 		packed, _ := c.sent(p, protocol, trip, transport.Zstd)
 		plain, _ := c.sent(p, protocol, trip, transport.None)

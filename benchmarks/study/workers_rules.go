@@ -66,7 +66,7 @@ func (c *Context) compressRule(p sweepPlan, protocol transport.Protocol) string 
 	switch from := c.crossing(p, protocol); from {
 	case millis(0):
 		return rule + ". Compress always."
-	case untried:
+	case noGain:
 		return rule + ", and it won at no round trip that was tried. Compress where bytes cost."
 	default:
 		return rule + "; it wins from a round trip of " + from + " on. Compress from there, and nearer by where bytes cost."

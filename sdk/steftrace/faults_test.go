@@ -167,8 +167,8 @@ func TestRefusals(t *testing.T) {
 	f("exhausted for good", status.Error(codes.ResourceExhausted, "no"), stefgrpc.KindLimit)
 }
 
-// A peer that refuses streams may accept them later: an export tries again, unless the refusal is
-// less than a second old.
+// A peer that refuses streams may accept them later. So an export tries again to open a stream, unless
+// the refusal is less than a second old.
 func TestRefusalEnds(t *testing.T) {
 	for _, refusal := range []error{status.Error(codes.Unauthenticated, "no token"), status.Error(codes.Unimplemented, "no STEF")} {
 		var accept atomic.Bool

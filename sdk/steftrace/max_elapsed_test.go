@@ -15,8 +15,8 @@ import (
 	"github.com/otelstef/stef/sdk/internal/sdktest"
 )
 
-// TestMaxElapsedTime: an export gives up after MaxElapsedTime if no stream can be opened, and not only
-// after its timeout. An export that waits for an acknowledgement goes on.
+// TestMaxElapsedTime: if no stream can be opened, an export gives up after MaxElapsedTime, before its
+// timeout. An export that waits for an acknowledgement continues.
 func TestMaxElapsedTime(t *testing.T) {
 	peer := sdktest.NewPeer(t, netfault.Link{})
 	const most = 200 * time.Millisecond

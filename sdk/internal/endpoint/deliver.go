@@ -170,14 +170,14 @@ func (s *Sender[B]) arrived(b *batch[B], items int, err error) error {
 	switch {
 	case errors.As(err, &bad):
 		omitted = items
-		if b.left != nil {
-			errs = append(errs, b.left)
+		if b.omitted != nil {
+			errs = append(errs, b.omitted)
 		} else if !errors.Is(err, errNoItems) {
 			errs = append(errs, err)
 		}
-	case b.left != nil:
-		omitted = b.left.Items
-		errs = append(errs, b.left)
+	case b.omitted != nil:
+		omitted = b.omitted.Items
+		errs = append(errs, b.omitted)
 	}
 	if errors.As(err, &refused) {
 		rejected = int(min(refused.Records, uint64(items-omitted)))
@@ -201,8 +201,8 @@ func (s *Sender[B]) unanswered(b *batch[B], items int, err error) int {
 		return items
 	}
 	omitted := 0
-	if b.left != nil {
-		omitted = b.left.Items
+	if b.omitted != nil {
+		omitted = b.omitted.Items
 	}
 	sent := uint64(items - omitted)
 	delivered, rejected := e.Settled(sent)
@@ -220,7 +220,7 @@ func (s *Sender[B]) sendOTLP(ctx context.Context, data B, items int) (err error,
 		return err, false
 	}
 	err = otlp.Export(ctx, data)
-	if err != nil && stefgrpc.FromStatus(err).Code == codes.Unimplemented && s.lastResort(ctx) {
+	if err != nil && stefgrpc.FromStatus(err).Code == codes.Unimplemented && s.retrySTEF(ctx) {
 		return nil, true
 	}
 	rejected, accepted := uint64(0), err == nil
@@ -335,15 +335,15 @@ func (s *Sender[B]) fallBack() {
 	}
 }
 
-// lastResort tries STEF immediately, for a batch that the peer does not accept by OTLP. It does
-// not try again within refusalGrace. It reports whether a stream was opened.
-func (s *Sender[B]) lastResort(ctx context.Context) bool {
+// retrySTEF tries STEF immediately, for a batch that the peer does not accept by OTLP. It does not try
+// again within refusalGrace. It reports whether a stream was opened.
+func (s *Sender[B]) retrySTEF(ctx context.Context) bool {
 	// Another export may have opened the stream since the request began. Then the session does
 	// not try to open one, and there is nothing to wait for.
 	attempt := s.nextAttempt()
-	if last := s.inVain.Load(); s.usingOTLP.Load() && (last == nil || time.Since(*last) > refusalGrace) && s.tryNow(ctx, attempt) && s.usingOTLP.Load() {
+	if last := s.retriedAt.Load(); s.usingOTLP.Load() && (last == nil || time.Since(*last) > refusalGrace) && s.tryNow(ctx, attempt) && s.usingOTLP.Load() {
 		now := time.Now()
-		s.inVain.Store(&now)
+		s.retriedAt.Store(&now)
 	}
 	return !s.usingOTLP.Load()
 }

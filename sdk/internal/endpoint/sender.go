@@ -35,7 +35,7 @@ type Sender[B any] struct {
 
 	usingOTLP atomic.Bool               // batches are sent by OTLP
 	failing   atomic.Bool               // the last attempt to open a stream failed
-	inVain    atomic.Pointer[time.Time] // when lastResort last opened no stream
+	retriedAt atomic.Pointer[time.Time] // when retrySTEF last failed to open a stream
 	mu        sync.Mutex
 	otlp      *OTLP[B]      // created on first use
 	attempt   chan struct{} // closed after the next attempt to open a stream
@@ -63,8 +63,8 @@ const (
 	backoffMultiplier = 1.5
 )
 
-// OfSDK returns after if err is ErrShutdown, otherwise err. after is the error that the SDK defines
-// for an export after Shutdown.
+// OfSDK returns err. If err is ErrShutdown, it returns after instead: the error that the SDK defines for
+// an export after Shutdown.
 func OfSDK(err, after error) error {
 	if errors.Is(err, ErrShutdown) {
 		return after

@@ -73,9 +73,9 @@ type OTLP[B any] struct {
 // batch is the data that a session sends, and the peer acknowledges, as one unit.
 type batch[B any] struct {
 	data B
-	// left reports the omitted items. The encoder sets it. Read it only after the
-	// session has returned the batch.
-	left *records.OmittedError
+	// omitted reports the omitted items. The encoder sets it. Read it only after the session has returned
+	// the batch.
+	omitted *records.OmittedError
 	// encoding is the stream to which the batch is being encoded, or nil.
 	encoding atomic.Pointer[stefgrpc.Stream]
 }
@@ -111,16 +111,16 @@ func (w *batchWriter[B]) WriteBatch(b *batch[B]) (last uint64, err error) {
 	b.encoding.Store(w.stream)
 	defer b.encoding.Store(nil)
 	before := w.encoder.Writer.Stats().Records
-	b.left = nil
-	if err := w.encoder.Encode(b.data); err != nil && !errors.As(err, &b.left) {
+	b.omitted = nil
+	if err := w.encoder.Encode(b.data); err != nil && !errors.As(err, &b.omitted) {
 		return before, fmt.Errorf("encoding a batch: %w", err)
 	}
 	last = w.encoder.Writer.Stats().Records
 	if last > before {
 		return last, nil
 	}
-	if b.left != nil {
-		return before, &stefgrpc.BatchError{Err: b.left}
+	if b.omitted != nil {
+		return before, &stefgrpc.BatchError{Err: b.omitted}
 	}
 	return before, &stefgrpc.BatchError{Err: errNoItems}
 }
@@ -128,14 +128,14 @@ func (w *batchWriter[B]) WriteBatch(b *batch[B]) (last uint64, err error) {
 // Flush implements stefgrpc.BatchWriter.
 func (w *batchWriter[B]) Flush() error { return w.encoder.Writer.Flush() }
 
-// guessPerRecord is the size of a record in bytes that BufferedBytes assumes: the real size is known
-// only when the frame ends.
-const guessPerRecord = 32
+// estimatedRecordBytes is the size of a record that BufferedBytes assumes. The real size is known only
+// when the frame ends.
+const estimatedRecordBytes = 32
 
 // BufferedBytes implements stefgrpc.BatchWriter.
 func (w *batchWriter[B]) BufferedBytes() int {
 	stats := w.encoder.Writer.Stats()
-	return int(stats.Records-stats.Flushed) * guessPerRecord
+	return int(stats.Records-stats.Flushed) * estimatedRecordBytes
 }
 
 // Close implements io.Closer: it returns the memory of the writer to the pools. A writer

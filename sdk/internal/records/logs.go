@@ -46,15 +46,15 @@ func NewLogs(w *otelstef.LogsWriter) *Logs {
 // Encode writes log records. An *OmittedError reports omitted records. After any other
 // error, neither the encoder nor the writer can continue.
 func (e *Logs) Encode(records []sdklog.Record) error {
-	var left omitted
+	var bad omitted
 	for i := range records {
 		if err := e.write(&records[i]); errors.Is(err, stef.ErrLimit) {
-			left.add(1, err)
+			bad.add(1, err)
 		} else if err != nil {
 			return err
 		}
 	}
-	return left.err()
+	return bad.err()
 }
 
 func (e *Logs) write(r *sdklog.Record) error {

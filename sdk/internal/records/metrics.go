@@ -32,7 +32,7 @@ type Metrics struct {
 	dst         *otelstef.Point
 	fullIDs     bool // true for the published schema, where ids of exemplars are never empty
 	order       []pointKey
-	left        omitted
+	omitted     omitted
 }
 
 // NewMetrics returns an encoder that writes to w. Nothing else may write to w.
@@ -48,13 +48,13 @@ func NewMetrics(w *otelstef.MetricsWriter) *Metrics {
 // Encode writes the points of rm. An *OmittedError reports omitted points. After any other
 // error, neither the encoder nor the writer can continue.
 func (e *Metrics) Encode(rm *metricdata.ResourceMetrics) error {
-	e.left = omitted{}
+	e.omitted = omitted{}
 	resource := e.enterResource(rm.Resource)
 	for i := range rm.ScopeMetrics {
 		sm := &rm.ScopeMetrics[i]
 		scope := e.enterScope(sm.Scope)
 		if err := cmp.Or(resource.err, scope.err); err != nil {
-			e.left.add(Points(sm.Metrics), err)
+			e.omitted.add(Points(sm.Metrics), err)
 			continue
 		}
 		e.rec.SetResource(resource.value)
@@ -65,7 +65,7 @@ func (e *Metrics) Encode(rm *metricdata.ResourceMetrics) error {
 			}
 		}
 	}
-	return e.left.err()
+	return e.omitted.err()
 }
 
 func (e *Metrics) metric(m *metricdata.Metrics) error {
@@ -93,7 +93,7 @@ func (e *Metrics) metric(m *metricdata.Metrics) error {
 		key.typ = otelstef.MetricTypeSummary
 		return summaries(e, key, data.DataPoints)
 	}
-	e.left.add(1, fmt.Errorf("%w: metric %q has the aggregation %T", ErrUnknown, truncate(m.Name), m.Data))
+	e.omitted.add(1, fmt.Errorf("%w: metric %q has the aggregation %T", ErrUnknown, truncate(m.Name), m.Data))
 	return nil
 }
 
@@ -106,7 +106,7 @@ func (e *Metrics) temporality(key *metricKey, t metricdata.Temporality, n int) b
 	case metricdata.CumulativeTemporality:
 		key.temporality = otelstef.AggregationTemporalityCumulative
 	default:
-		e.left.add(n, fmt.Errorf("%w: metric %q has the temporality %v", ErrUnknown, truncate(key.name), t))
+		e.omitted.add(n, fmt.Errorf("%w: metric %q has the temporality %v", ErrUnknown, truncate(key.name), t))
 		return false
 	}
 	return true
@@ -149,7 +149,7 @@ func (e *Metrics) write(key *metricKey, m *variant, set *setEntry, fill func() e
 		err = e.w.Write()
 	}
 	if err != nil && errors.Is(err, stef.ErrLimit) {
-		e.left.add(1, fmt.Errorf("metric %q: %w", truncate(key.name), err))
+		e.omitted.add(1, fmt.Errorf("metric %q: %w", truncate(key.name), err))
 		return nil
 	}
 	return err

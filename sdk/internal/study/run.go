@@ -27,8 +27,8 @@ type Config struct {
 	Exporter, Scenario string
 	Batch              bool // true: the batch processor, false: the simple processor
 	Runs               int  // number of runs of the scenario
-	// Rate is the number of runs per second. They begin in 100 bursts per second. 0 means no
-	// wait between the runs.
+	// Rate is the number of runs per second. The runs begin in 100 bursts per second. If Rate is 0, there
+	// is no wait between the runs.
 	Rate int
 	To   Addresses
 }
