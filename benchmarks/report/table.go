@@ -87,10 +87,10 @@ func Significant(digits int) func(float64) string {
 	}
 }
 
-// Times formats a ratio: 4.83 is x 4.83.
+// Times formats a ratio, such as x 4.83.
 func Times(v float64) string { return "x " + strconv.FormatFloat(v, 'f', 2, 64) }
 
-// Percent formats a share: 0.25 is 25.0 %.
+// Percent formats a share, such as 25.0 % for 0.25.
 func Percent(v float64) string { return strconv.FormatFloat(100*v, 'f', 1, 64) + " %" }
 
 func number(v any) (float64, bool) {

@@ -134,7 +134,7 @@ func measure(ctx context.Context, s scenario) (*result, error) {
 		return nil, err
 	}
 	r.cpu -= idle
-	r.look(to)
+	r.countArrived(to)
 	final, err := settled(metrics, r.arrived+r.twice)
 	if err != nil {
 		return nil, err
@@ -146,8 +146,8 @@ func measure(ctx context.Context, s scenario) (*result, error) {
 	return r, nil
 }
 
-// look counts what arrived at the sink.
-func (r *result) look(to *sink) {
+// countArrived counts what arrived at the sink.
+func (r *result) countArrived(to *sink) {
 	to.mu.Lock()
 	defer to.mu.Unlock()
 	r.arrived, r.twice = to.got, to.twice
@@ -181,16 +181,16 @@ func settled(url string, arrived int) (final map[string]float64, err error) {
 	}
 }
 
-// settle waits until all spans have arrived, or until none has arrived for some time. It returns
+// settle waits until all spans have arrived, or until none has arrived for the time maxIdle. It returns
 // the time of the last arrival.
-func (s *sink) settle(all int, patience time.Duration) (last time.Time) {
+func (s *sink) settle(all int, maxIdle time.Duration) (last time.Time) {
 	begin := time.Now()
 	for {
 		s.mu.Lock()
 		quiet, done := min(time.Since(s.last), time.Since(begin)), s.got >= all
 		last = s.last
 		s.mu.Unlock()
-		if done || quiet > patience {
+		if done || quiet > maxIdle {
 			return last
 		}
 		time.Sleep(50 * time.Millisecond)

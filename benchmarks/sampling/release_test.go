@@ -50,13 +50,12 @@ func (r *releases) consume(_ context.Context, td ptrace.Traces) error {
 	return nil
 }
 
-// quiet waits until atLeast spans are released and no more spans are released for the time
-// patience. It counts short waits, because a clock also runs while the machine does not run this
-// process.
-func (r *releases) quiet(atLeast int, patience time.Duration) {
+// waitIdle waits until at least atLeast spans are released and no more spans are released for the time
+// maxIdle. It counts short waits, because a clock also runs while the machine does not run this process.
+func (r *releases) waitIdle(atLeast int, maxIdle time.Duration) {
 	const wait = 10 * time.Millisecond
 	last := -1
-	for waits := 0; waits < int(patience/wait); waits++ {
+	for waits := 0; waits < int(maxIdle/wait); waits++ {
 		r.mu.Lock()
 		if r.total != last || r.total < atLeast {
 			last, waits = r.total, 0
@@ -95,7 +94,7 @@ func TestGroupByTraceLosesSpansDuringRelease(t *testing.T) {
 				require.NoError(t, p.ConsumeTraces(t.Context(), oneSpan(uint64(1_000_000+n*filling+i), 1)))
 			}
 		}
-		got.quiet(perTrace*filling, 3*wait)
+		got.waitIdle(perTrace*filling, 3*wait)
 		require.NoError(t, p.Shutdown(context.Background()))
 		others = map[uint64]bool{}
 		for n := range perTrace * filling {

@@ -56,7 +56,7 @@ func (r *run) serveOTLP(signal otlpfile.Signal, options []grpc.ServerOption) *gr
 				return raw(nil), r.work(func() error {
 					b, err := dataset.Unmarshal(signal, message)
 					if err == nil {
-						r.look(b)
+						r.examine(b)
 					}
 					return err
 				})

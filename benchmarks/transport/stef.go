@@ -50,7 +50,7 @@ func (r *run) receive(signal otlpfile.Signal, s *stefgrpc.ServerStream) error {
 		err := r.work(func() error {
 			b, err := d.Decode()
 			if err == nil {
-				r.look(b)
+				r.examine(b)
 			}
 			return err
 		})

@@ -294,9 +294,9 @@ func (r *run) work(do func() error) error {
 	return do()
 }
 
-// look is the server's work on a batch: a small part of the work of a pipeline.
-// A server that only counts would make the transport look better than it is.
-func (r *run) look(b otlpfile.Batch) {
+// examine is the server's work on a batch: a small part of the work of a pipeline. A server that only
+// counts would make the transport look better than it is.
+func (r *run) examine(b otlpfile.Batch) {
 	if r.arrived != nil {
 		r.arrived(b)
 	}

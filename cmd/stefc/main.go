@@ -174,16 +174,16 @@ func generate(path string, o settings, stderr io.Writer) int {
 	}
 	// Compare before -base is checked: the error of -base about a moved field has only
 	// numbers.
-	var told renaming
+	var reported renaming
 	var older *schema.Schema
 	if o.against != "" {
-		if older, told, code = against(stderr, path, o.against, options.Form, now); code != 0 {
+		if older, reported, code = against(stderr, path, o.against, options.Form, now); code != 0 {
 			return code
 		}
 	}
 	if old != nil {
 		warnOfChanges(stderr, path, o.out, old.whole, now)
-		if root := renamedRoot(old.whole, now); root != told {
+		if root := renamedRoot(old.whole, now); root != reported {
 			root.warn(stderr, path)
 		}
 		if older == nil {

@@ -245,8 +245,8 @@ func (b *kafkaBroker) running(t *testing.T) time.Duration {
 	return runningCPU(t, b.process.Process.Pid)
 }
 
-// sendRecordings sends the recordings of the repository, in the batches in which they were
-// recorded, and returns the number of items of each signal. Each message decodes on its own, so the
+// sendRecordings sends the recordings of the repository, in the batches in which they were recorded, and
+// returns the number of items of each signal. Each message can be decoded without other messages, so the
 // same batch has the same size in every round.
 func (p *producers) sendRecordings(t *testing.T, rounds int) map[string]int {
 	t.Helper()

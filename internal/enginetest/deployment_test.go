@@ -238,10 +238,10 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// TestConsumerContinues sends messages to the example consumer.yaml while its backend is away for
+// TestConsumerContinues sends messages to the example consumer.yaml while its backend is unavailable for
 // longer than its exporter retries. The Kafka receiver must read the failed message again. Without
-// error_backoff, it would stop reading the partition until the Collector is restarted, also when
-// the backend is back.
+// error_backoff, it would stop reading the partition until the Collector is restarted, even after the
+// backend is available again.
 func TestConsumerContinues(t *testing.T) {
 	binary, names, backend := collectorBinary(t), map[string]string{}, freeport.Address(t)
 	for _, signal := range []string{"logs", "traces", "metrics"} {

@@ -42,8 +42,9 @@ func TestNoClientGetsThePort(t *testing.T) {
 	}
 }
 
-// TestOtherProcesses: processes that search at the same time get different addresses, also before
-// anything listens on them. Without reservations, 300 addresses of each process have some in common.
+// TestOtherProcesses: processes that search at the same time get different addresses, even before
+// anything listens on these addresses. Without reservations, several processes would get some of the same
+// addresses.
 func TestOtherProcesses(t *testing.T) {
 	const variable = "STEF_FREEPORT_PRINT"
 	if os.Getenv(variable) != "" {

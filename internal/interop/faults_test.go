@@ -17,8 +17,8 @@ import (
 	stefpdata "github.com/otelstef/stef/stef-pdata"
 )
 
-// positive replaces every negative zero and every NaN in a value by zero, because the reference
-// implementation compares floats by value. See TestNegativeZero.
+// positive replaces every negative zero and every NaN in a value by zero, so that the comparison ignores
+// them: the reference implementation compares floats by value. See TestNegativeZero.
 func positive(v any) {
 	switch v := v.(type) {
 	case *dynamic.Struct:

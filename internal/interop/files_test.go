@@ -129,9 +129,9 @@ func settings() []ref.WriterOptions {
 	return all
 }
 
-// trip requires that the reference implementation can rewrite a stream of this repository with any
+// roundTrip requires that the reference implementation can rewrite a stream of this repository with any
 // flags, and that this repository reads the same records from the result.
-func (r root) trip(t *testing.T, stream []byte) {
+func (r root) roundTrip(t *testing.T, stream []byte) {
 	t.Helper()
 	want := r.read(t, stream)
 	require.NotEmpty(t, want)
@@ -224,12 +224,12 @@ func eachOption(f func(mode stefpdata.Mode, option stef.WriterOption)) {
 func TestRealFilesOfOurs(t *testing.T) {
 	loadMetrics(t, func(name string, parts []pmetric.Metrics) {
 		t.Run("metrics/"+name, func(t *testing.T) {
-			eachOption(func(mode stefpdata.Mode, o stef.WriterOption) { metrics.trip(t, oursMetrics(t, parts, mode, o)) })
+			eachOption(func(mode stefpdata.Mode, o stef.WriterOption) { metrics.roundTrip(t, oursMetrics(t, parts, mode, o)) })
 		})
 	})
 	loadTraces(t, func(name string, parts []ptrace.Traces) {
 		t.Run("traces/"+name, func(t *testing.T) {
-			eachOption(func(mode stefpdata.Mode, o stef.WriterOption) { spans.trip(t, oursSpans(t, parts, mode, o)) })
+			eachOption(func(mode stefpdata.Mode, o stef.WriterOption) { spans.roundTrip(t, oursSpans(t, parts, mode, o)) })
 		})
 	})
 }
@@ -250,7 +250,7 @@ func TestRealFilesOfTheReference(t *testing.T) {
 					require.NoError(t, w.Flush())
 				}
 				require.Len(t, metrics.read(t, out.Bytes()), items)
-				metrics.trip(t, out.Bytes())
+				metrics.roundTrip(t, out.Bytes())
 				r, err := otelstef.NewMetricsReader(bytes.NewReader(out.Bytes()))
 				require.NoError(t, err)
 				n := 0
@@ -274,7 +274,7 @@ func TestRealFilesOfTheReference(t *testing.T) {
 				require.NoError(t, w.Flush())
 			}
 			require.Len(t, spans.read(t, out.Bytes()), items)
-			spans.trip(t, out.Bytes())
+			spans.roundTrip(t, out.Bytes())
 		})
 	})
 }
@@ -296,7 +296,7 @@ func TestRandom(t *testing.T) {
 					require.NoError(t, w.Write(steftest.Cut(r.schema, kept, rec)))
 				}
 				require.NoError(t, w.Close())
-				r.trip(t, b.Bytes())
+				r.roundTrip(t, b.Bytes())
 			}
 		})
 	}

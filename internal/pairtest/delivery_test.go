@@ -50,8 +50,8 @@ func testDelivery[T any](t *testing.T, k *kind[T], protocol stefexporter.Protoco
 		c.Protocol = protocol
 		c.Stef.NumStreams, c.Stef.Connections = 3, 2
 	}))
-	d := &drive{workers: 8, batches: 10, items: 50, deadline: 10 * time.Minute}
-	runDrive(t, d, x)
+	d := &load{workers: 8, batches: 10, items: 50, deadline: 10 * time.Minute}
+	runLoad(t, d, x)
 	d.check(t, s.seen, nil, value(t, x.telemetry, "otelcol_exporter_stef_items_dropped"), false)
 	require.Equal(t, int64(4000), value(t, x.telemetry, "otelcol_exporter_sent_"+items))
 	require.Equal(t, int64(4000), value(t, x.telemetry, "otelcol_exporter_stef_items_delivered"))
@@ -94,8 +94,8 @@ func testPipelineErrors[T any](t *testing.T, k *kind[T], protocol stefexporter.P
 	}
 	r := startReceiver(t, k, receiverConfig(t, addr, ""), s)
 	x := startExporter(t, k, exporterConfig(addr, func(c *stefexporter.Config) { c.Protocol = protocol }))
-	d := &drive{workers: 4, batches: 10, items: 10, deadline: 10 * time.Minute}
-	runDrive(t, d, x)
+	d := &load{workers: 4, batches: 10, items: 10, deadline: 10 * time.Minute}
+	runLoad(t, d, x)
 	require.NotZero(t, bad.Load())
 	dropped := value(t, x.telemetry, "otelcol_exporter_stef_items_dropped")
 	s.mu.Lock()
@@ -121,8 +121,8 @@ func TestShutdownUnderLoad(t *testing.T) {
 		c.QueueConfig = configoptional.Some(queue)
 		c.RetryConfig.Enabled = true
 	}))
-	d := &drive{workers: 4, batches: 100, items: 2, deadline: 10 * time.Minute}
-	runDrive(t, d, x)
+	d := &load{workers: 4, batches: 100, items: 2, deadline: 10 * time.Minute}
+	runLoad(t, d, x)
 	x.stop()
 	_, different := s.count()
 	require.Equal(t, 800, different+int(value(t, x.telemetry, "otelcol_exporter_stef_items_dropped")))

@@ -15,9 +15,8 @@ import (
 	"go.opentelemetry.io/collector/consumer/consumererror"
 )
 
-// drive is a sender with items of unique ids. It sends a batch again until push succeeds or fails
-// permanently.
-type drive struct {
+// load sends items with unique ids. It sends a batch again until push succeeds or fails permanently.
+type load struct {
 	workers, batches, items int
 	deadline                time.Duration
 	padding                 int           // number of bytes that are added to every id
@@ -29,14 +28,14 @@ type drive struct {
 	attempts int
 }
 
-// runDrive sends all batches and returns when each has a result.
-func runDrive[T any](t *testing.T, d *drive, x *exporterEnd[T]) {
+// runLoad sends all batches and returns when each has a result.
+func runLoad[T any](t *testing.T, d *load, x *exporterEnd[T]) {
 	t.Helper()
-	beginDrive(t, d, x)()
+	beginLoad(t, d, x)()
 }
 
-// beginDrive starts to send and returns a function that waits for the end.
-func beginDrive[T any](t *testing.T, d *drive, x *exporterEnd[T]) (wait func()) {
+// beginLoad starts to send and returns a function that waits for the end.
+func beginLoad[T any](t *testing.T, d *load, x *exporterEnd[T]) (wait func()) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), d.deadline)
 	var group sync.WaitGroup
@@ -63,7 +62,7 @@ func beginDrive[T any](t *testing.T, d *drive, x *exporterEnd[T]) (wait func()) 
 	}
 }
 
-func deliver[T any](ctx context.Context, d *drive, x *exporterEnd[T], ids []string) error {
+func deliver[T any](ctx context.Context, d *load, x *exporterEnd[T], ids []string) error {
 	batch := x.kind.batch(ids)
 	for {
 		err := x.push(ctx, batch)
@@ -90,7 +89,7 @@ func deliver[T any](ctx context.Context, d *drive, x *exporterEnd[T], ids []stri
 // check requires that all acknowledged items have arrived, and that all items that were
 // refused or reported as bad are counted as dropped. Unless broken is set, it also
 // requires that all sent items have arrived, each exactly once.
-func (d *drive) check(t *testing.T, seen map[string]int, rejected map[string]bool, dropped int64, broken bool) {
+func (d *load) check(t *testing.T, seen map[string]int, rejected map[string]bool, dropped int64, broken bool) {
 	t.Helper()
 	bad := 0
 	for _, id := range d.accepted {

@@ -60,8 +60,8 @@ func testFaults[T any](t *testing.T, k *kind[T], protocol stefexporter.Protocol,
 		}
 		net.Clear()
 	}()
-	d := &drive{workers: 4, batches: batches, items: 20, deadline: 10 * time.Minute}
-	runDrive(t, d, x)
+	d := &load{workers: 4, batches: batches, items: 20, deadline: 10 * time.Minute}
+	runLoad(t, d, x)
 	cancel()
 	<-ended
 	require.Empty(t, d.refused, "a broken network is no reason to drop anything")
@@ -114,13 +114,13 @@ func TestReceiverRestarts(t *testing.T) {
 	s := newSink(&metricKind)
 	restart := func() *receiverEnd {
 		r := startReceiver(t, &metricKind, receiverConfig(t, addr, "shutdown_timeout: 20ms"), s)
-		r.hasty = true
+		r.shutdownMayFail = true
 		return r
 	}
 	r := restart()
 	x := startExporter(t, &metricKind, exporterConfig(addr))
-	d := &drive{workers: 4, batches: 100, items: 10, deadline: 10 * time.Minute, pause: 5 * time.Millisecond}
-	wait := beginDrive(t, d, x)
+	d := &load{workers: 4, batches: 100, items: 10, deadline: 10 * time.Minute, pause: 5 * time.Millisecond}
+	wait := beginLoad(t, d, x)
 	for range 3 {
 		time.Sleep(150 * time.Millisecond)
 		r.stop()

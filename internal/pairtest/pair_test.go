@@ -103,10 +103,10 @@ func (s *sink[T]) has(id string) bool {
 
 type receiverEnd struct {
 	component.Component
-	telemetry *componenttest.Telemetry
-	hasty     bool // the shutdown may fail because data was not consumed in time
-	once      sync.Once
-	t         *testing.T
+	telemetry       *componenttest.Telemetry
+	shutdownMayFail bool // the shutdown may fail because data was not consumed in time
+	once            sync.Once
+	t               *testing.T
 }
 
 func startReceiver[T any](t *testing.T, k *kind[T], c *stefreceiver.Config, s *sink[T]) *receiverEnd {
@@ -126,7 +126,7 @@ func (r *receiverEnd) stop() {
 	r.once.Do(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 		defer cancel()
-		if err := r.Shutdown(ctx); !r.hasty {
+		if err := r.Shutdown(ctx); !r.shutdownMayFail {
 			require.NoError(r.t, err)
 		}
 		require.NoError(r.t, r.telemetry.Shutdown(context.Background()))

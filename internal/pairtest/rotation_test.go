@@ -29,8 +29,8 @@ func TestRotation(t *testing.T) {
 				c.Stef.MaxStreamLifetime = 0
 				change(c)
 			}))
-			d := &drive{workers: 4, batches: 200, items: 5, deadline: 10 * time.Minute, pause: 5 * time.Millisecond}
-			runDrive(t, d, x)
+			d := &load{workers: 4, batches: 200, items: 5, deadline: 10 * time.Minute, pause: 5 * time.Millisecond}
+			runLoad(t, d, x)
 			require.Empty(t, d.refused)
 			s.mu.Lock()
 			defer s.mu.Unlock()

@@ -152,14 +152,14 @@ func (s *scriptedStream) respond(acked uint64, bad ...*stefpb.STEFIDRange) error
 // raw sends bytes that may not be a valid message.
 func (s *scriptedStream) raw(b []byte) error { return s.stream.SendMsg(b) }
 
-// hang waits until the client or the connection ends.
-func (s *scriptedStream) hang() error {
+// waitForEnd waits until the client or the connection ends.
+func (s *scriptedStream) waitForEnd() error {
 	<-s.stream.Context().Done()
 	return nil
 }
 
-// obey continues the stream as a correct peer.
-func (s *scriptedStream) obey() error {
+// serve continues the stream as a correct peer.
+func (s *scriptedStream) serve() error {
 	if s.reader == nil {
 		if err := s.begin(0); err != nil {
 			return err

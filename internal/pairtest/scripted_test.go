@@ -22,8 +22,8 @@ import (
 	"github.com/otelstef/stef/stef-gogrpc/stefpb"
 )
 
-// follow drives an exporter against a script and checks that nothing is lost.
-func follow(t *testing.T, broken bool, play func(n int, s *scriptedStream) error, changes ...func(*stefexporter.Config)) (*scripted, *exporterEnd[ptrace.Traces], *drive) {
+// runScript sends from an exporter to a peer that follows a script, and checks that nothing is lost.
+func runScript(t *testing.T, broken bool, play func(n int, s *scriptedStream) error, changes ...func(*stefexporter.Config)) (*scripted, *exporterEnd[ptrace.Traces], *load) {
 	t.Helper()
 	p := startScripted(t, play)
 	x := startExporter(t, &traceKind, exporterConfig(p.addr, append([]func(*stefexporter.Config){func(c *stefexporter.Config) {
@@ -31,8 +31,8 @@ func follow(t *testing.T, broken bool, play func(n int, s *scriptedStream) error
 		c.TimeoutConfig.Timeout = 500 * time.Millisecond
 		c.Stef.NumStreams = 1
 	}}, changes...)...))
-	d := &drive{workers: 4, batches: 10, items: 25, deadline: 10 * time.Minute}
-	runDrive(t, d, x)
+	d := &load{workers: 4, batches: 10, items: 25, deadline: 10 * time.Minute}
+	runLoad(t, d, x)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	d.check(t, p.seen, p.rejected, value(t, x.telemetry, "otelcol_exporter_stef_items_dropped"), broken)
@@ -43,11 +43,11 @@ func follow(t *testing.T, broken bool, play func(n int, s *scriptedStream) error
 	return p, x, d
 }
 
-// patient sets a long timeout, because the exporter sends a batch again after a timeout.
-func patient(c *stefexporter.Config) { c.TimeoutConfig.Timeout = time.Minute }
+// longTimeout sets a long timeout. After a timeout, the exporter would send the batch again.
+func longTimeout(c *stefexporter.Config) { c.TimeoutConfig.Timeout = time.Minute }
 
 func TestScriptObedient(t *testing.T) {
-	p, _, d := follow(t, false, func(_ int, s *scriptedStream) error { return s.obey() }, patient)
+	p, _, d := runScript(t, false, func(_ int, s *scriptedStream) error { return s.serve() }, longTimeout)
 	require.Equal(t, 1, p.streams)
 	require.Equal(t, 40, d.attempts)
 }
@@ -55,7 +55,7 @@ func TestScriptObedient(t *testing.T) {
 // TestScriptSlowAcks uses a peer that reads immediately and, from time to time,
 // acknowledges everything that has arrived.
 func TestScriptSlowAcks(t *testing.T) {
-	_, _, d := follow(t, false, func(_ int, s *scriptedStream) error {
+	_, _, d := runScript(t, false, func(_ int, s *scriptedStream) error {
 		if err := s.begin(0); err != nil {
 			return err
 		}
@@ -85,7 +85,7 @@ func TestScriptSlowAcks(t *testing.T) {
 		}
 		close(ended)
 		return errors.Join(orderly(err), <-acks)
-	}, patient)
+	}, longTimeout)
 	require.Equal(t, 40, d.attempts, "late is not lost")
 }
 
@@ -95,9 +95,9 @@ func TestScriptDrops(t *testing.T) {
 	t.Parallel()
 	f := func(frames, acked int, end error) {
 		t.Helper()
-		p, _, _ := follow(t, true, func(n int, s *scriptedStream) error {
+		p, _, _ := runScript(t, true, func(n int, s *scriptedStream) error {
 			if n > 3 {
-				return s.obey()
+				return s.serve()
 			}
 			if err := s.begin(0); err != nil {
 				return err
@@ -139,9 +139,9 @@ func TestScriptCodes(t *testing.T) {
 			st, err = st.WithDetails(&errdetails.RetryInfo{RetryDelay: durationpb.New(time.Millisecond)})
 			require.NoError(t, err)
 		}
-		_, x, d := follow(t, true, func(n int, s *scriptedStream) error {
+		_, x, d := runScript(t, true, func(n int, s *scriptedStream) error {
 			if n > 1 {
-				return s.obey()
+				return s.serve()
 			}
 			if err := s.begin(0); err != nil {
 				return err
@@ -150,7 +150,7 @@ func TestScriptCodes(t *testing.T) {
 				return orderly(err)
 			}
 			return st.Err()
-		}, patient) // after a timeout, a batch would be sent again whatever the code says
+		}, longTimeout) // after a timeout, a batch would be sent again whatever the code says
 		require.Equal(t, retried, len(d.refused) == 0, code)
 		require.NotZero(t, value(t, x.telemetry, "otelcol_exporter_stef_failed_attempts"), code)
 		require.Zero(t, value(t, x.telemetry, "otelcol_exporter_stef_downgrades"), code)
@@ -174,7 +174,7 @@ func TestScriptCodes(t *testing.T) {
 // different forms.
 func TestScriptBadRecords(t *testing.T) {
 	var bad atomic.Int64
-	_, x, d := follow(t, false, func(_ int, s *scriptedStream) error {
+	_, x, d := runScript(t, false, func(_ int, s *scriptedStream) error {
 		if err := s.begin(0); err != nil {
 			return err
 		}
@@ -201,7 +201,7 @@ func TestScriptBadRecords(t *testing.T) {
 			}
 			before = last
 		}
-	}, patient)
+	}, longTimeout)
 	require.Empty(t, d.refused, "no batch is all bad")
 	require.Equal(t, bad.Load(), value(t, x.telemetry, "otelcol_exporter_stef_records_rejected"))
 	require.Equal(t, 1000-bad.Load(), value(t, x.telemetry, "otelcol_exporter_stef_items_delivered"))
@@ -211,7 +211,7 @@ func TestScriptBadRecords(t *testing.T) {
 // configured at the exporter, and enforces the lower limit.
 func TestScriptSmallDictionaries(t *testing.T) {
 	const most = 16 << 10
-	_, x, _ := follow(t, false, func(_ int, s *scriptedStream) error {
+	_, x, _ := runScript(t, false, func(_ int, s *scriptedStream) error {
 		if err := s.begin(most); err != nil {
 			return err
 		}
@@ -224,7 +224,7 @@ func TestScriptSmallDictionaries(t *testing.T) {
 				return err
 			}
 		}
-	}, patient)
+	}, longTimeout)
 	require.NotZero(t, value(t, x.telemetry, "otelcol_exporter_stef_dict_resets"))
 }
 
@@ -233,9 +233,9 @@ func TestScriptNonsense(t *testing.T) {
 	f := func(name string, play func(s *scriptedStream) error) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			follow(t, true, func(n int, s *scriptedStream) error {
+			runScript(t, true, func(n int, s *scriptedStream) error {
 				if n > 2 {
-					return s.obey()
+					return s.serve()
 				}
 				return play(s)
 			})
@@ -253,16 +253,16 @@ func TestScriptNonsense(t *testing.T) {
 			if err := nonsense(s, last); err != nil {
 				return err
 			}
-			return s.hang()
+			return s.waitForEnd()
 		}
 	}
 	f("garbage instead of capabilities", func(s *scriptedStream) error {
-		return errors.Join(s.raw([]byte("\xff\xff\xff\xff")), s.hang())
+		return errors.Join(s.raw([]byte("\xff\xff\xff\xff")), s.waitForEnd())
 	})
 	f("a response instead of capabilities", func(s *scriptedStream) error {
-		return errors.Join(s.respond(1), s.hang())
+		return errors.Join(s.respond(1), s.waitForEnd())
 	})
-	f("no capabilities", func(s *scriptedStream) error { return s.hang() })
+	f("no capabilities", func(s *scriptedStream) error { return s.waitForEnd() })
 	f("end instead of capabilities", func(*scriptedStream) error { return nil })
 	f("garbage instead of a response", after(func(s *scriptedStream, _ uint64) error { return s.raw([]byte{0xff, 0x13}) }))
 	f("an empty message", after(func(s *scriptedStream, _ uint64) error { return s.raw(nil) }))
@@ -275,7 +275,7 @@ func TestScriptNonsense(t *testing.T) {
 		return s.respond(last, &stefpb.STEFIDRange{FromId: 9, ToId: 3})
 	}))
 	f("no acknowledgement", after(func(*scriptedStream, uint64) error { return nil }))
-	f("a huge message", func(s *scriptedStream) error { return errors.Join(s.raw(make([]byte, 8<<20)), s.hang()) })
+	f("a huge message", func(s *scriptedStream) error { return errors.Join(s.raw(make([]byte, 8<<20)), s.waitForEnd()) })
 }
 
 // TestScriptStopsReading uses a peer that reads nothing from the first stream. The
@@ -286,10 +286,10 @@ func TestScriptStopsReading(t *testing.T) {
 	stalled := make(chan struct{})
 	p := startScripted(t, func(n int, s *scriptedStream) error {
 		if n > 1 {
-			return s.obey()
+			return s.serve()
 		}
 		close(stalled)
-		return errors.Join(s.begin(0), s.hang())
+		return errors.Join(s.begin(0), s.waitForEnd())
 	})
 	x := startExporter(t, &traceKind, exporterConfig(p.addr, func(c *stefexporter.Config) {
 		c.Protocol = stefexporter.ProtocolSTEF
@@ -299,7 +299,7 @@ func TestScriptStopsReading(t *testing.T) {
 		c.TimeoutConfig.Timeout = time.Second
 	}))
 	// 40 batches of 250 kB: most of them must wait until other data is acknowledged.
-	d := &drive{workers: 10, batches: 4, items: 25, deadline: 10 * time.Minute, padding: 10_000}
+	d := &load{workers: 10, batches: 4, items: 25, deadline: 10 * time.Minute, padding: 10_000}
 	var most int64
 	over, done := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -314,7 +314,7 @@ func TestScriptStopsReading(t *testing.T) {
 			}
 		}
 	}()
-	runDrive(t, d, x)
+	runLoad(t, d, x)
 	close(over)
 	<-done
 	require.NotZero(t, most)

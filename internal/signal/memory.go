@@ -24,8 +24,9 @@ type shape struct {
 	number int64  // memory in bytes for each encoded byte of field 2, if field 2 has packed numbers
 }
 
-// The memory of messages as pdata. A growing list reserves up to a quarter more than it needs.
-// A list of pointers includes the memory of the pointers. TestMemory measures these values.
+// The memory of messages as pdata. If a message is an element of a list of pointers, its memory includes
+// the pointer. A growing list reserves up to a quarter more than it needs. TestMemory measures these
+// values.
 var (
 	attributeValue = &shape{bytes: 16}
 	listValue      = &shape{bytes: 40}

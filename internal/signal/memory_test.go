@@ -126,9 +126,9 @@ func TestMemoryRefuses(t *testing.T) {
 	}
 }
 
-// obvious computes the same as shape.contents, but with the library of protobuf and without the fast
+// simpleMemory computes the same as shape.contents, but with the library of protobuf and without the fast
 // paths of shape.contents.
-func obvious(s *shape, b []byte, depth int) (n int64, err error) {
+func simpleMemory(s *shape, b []byte, depth int) (n int64, err error) {
 	if depth > MaxNesting {
 		return 0, ErrNested
 	}
@@ -146,7 +146,7 @@ func obvious(s *shape, b []byte, depth int) (n int64, err error) {
 			child := s.field(uint64(field))
 			switch {
 			case child != nil:
-				inner, err := obvious(child, message, depth+1)
+				inner, err := simpleMemory(child, message, depth+1)
 				if err != nil {
 					return 0, err
 				}
@@ -166,7 +166,7 @@ func requireObvious(t *testing.T, body []byte) {
 	t.Helper()
 	for _, s := range []*shape{metricsRequest, tracesRequest, logsRequest} {
 		n, err := s.memory(body)
-		want, wantErr := obvious(s, body, 0)
+		want, wantErr := simpleMemory(s, body, 0)
 		require.Equal(t, wantErr, err)
 		if err == nil {
 			require.Equal(t, want+int64(len(body)), n)
@@ -174,7 +174,7 @@ func requireObvious(t *testing.T, body []byte) {
 	}
 }
 
-// TestMemoryIsExact checks that Memory and obvious return the same for the recordings.
+// TestMemoryIsExact checks that Memory and simpleMemory return the same for the recordings.
 func TestMemoryIsExact(t *testing.T) {
 	for _, recording := range recordings.All() {
 		parts, err := recording.Parts()

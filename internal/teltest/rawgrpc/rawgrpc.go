@@ -120,7 +120,7 @@ type client struct {
 	conn   net.Conn
 	framer *http2.Framer
 	calls  int           // read ends when the server has answered this many calls; 0 means never
-	most   time.Duration // how long take waits
+	most   time.Duration // how long awaitWindow waits
 
 	mu       sync.Mutex
 	initial  int            // window of a stream
@@ -153,7 +153,7 @@ func (c *client) write(stream uint32, body []byte, end bool) error {
 	for len(body) > 0 {
 		part := body[:min(len(body), partBytes)]
 		body = body[len(part):]
-		if err := c.take(stream, len(part)); err != nil {
+		if err := c.awaitWindow(stream, len(part)); err != nil {
 			return err
 		}
 		if err := c.framer.WriteData(stream, end && len(body) == 0, part); err != nil {
@@ -192,8 +192,8 @@ func (c *client) read() {
 	}
 }
 
-// take waits until n bytes may be sent on a stream.
-func (c *client) take(stream uint32, n int) error {
+// awaitWindow waits until the server allows n more bytes on a stream.
+func (c *client) awaitWindow(stream uint32, n int) error {
 	for {
 		c.mu.Lock()
 		err := c.err
