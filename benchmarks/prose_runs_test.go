@@ -320,7 +320,7 @@ func (b book) codec(t *testing.T) {
 		return values
 	}
 	to, back := study.SerializeNative, study.DeserializeNative
-	// Records are prepared in the full form, also for the compact form. So the figures of writing
+	// Records are prepared in the full form, even for the format in the compact form. So the figures of writing
 	// them are those of STEF full.
 	b.root.says(t, "| sorted (the default of the exporter) | %s times | %s times | %s times |", span(".2", recordings("STEF full sorted", to)),
 		span(".2", recordings("STEF sorted", back)), span(".2", recordings("STEF full sorted", back)))

@@ -226,12 +226,12 @@ func (c *columns) message(i int, s Signal) []byte {
 	return message
 }
 
-func (c *columns) blame(i int, err error) *rowError {
+func (c *columns) atRow(i int, err error) *rowError {
 	return &rowError{c.first + uint64(i), err}
 }
 
-// fresh makes the next row begin a new resource and a new scope.
-func (c *columns) fresh() { c.last = -1 }
+// beginContainers makes the next row begin a new resource and a new scope.
+func (c *columns) beginContainers() { c.last = -1 }
 
 // enter reports whether the resource and the scope of a row differ from the resource and the
 // scope of the previous row.

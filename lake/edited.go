@@ -122,7 +122,7 @@ func (c *columns) withoutOTLP(s Signal) func(i, size int) []byte {
 func encodeRow[T any](c *columns, row func(int) error, into *T, empty func() T, sizeOf func(T) int, marshal func(T) ([]byte, error)) func(i, size int) []byte {
 	return func(i, size int) []byte {
 		*into = empty()
-		c.fresh()
+		c.beginContainers()
 		if row(i) != nil || size != anySize && sizeOf(*into) != size {
 			return nil
 		}

@@ -24,7 +24,7 @@ func corrupt(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrCorrupt, fmt.Sprintf(format, args...))
 }
 
-// invalid returns an error about a value of a column; columns.blame adds the row. The
+// invalid returns an error about a value of a column; columns.atRow adds the row. The
 // text of the error does not call the file corrupt, because most such values come from
 // edits.
 func invalid(column, format string, args ...any) error {

@@ -104,14 +104,14 @@ func (c *columns) logs() (plog.Logs, error) {
 		if message := c.message(i, Logs); message != nil {
 			one, err := (&plog.ProtoUnmarshaler{}).UnmarshalLogs(message)
 			if err != nil {
-				return in.into, c.blame(i, invalid("otlp", "%v", err))
+				return in.into, c.atRow(i, invalid("otlp", "%v", err))
 			}
 			one.ResourceLogs().MoveAndAppendTo(in.into.ResourceLogs())
-			c.fresh()
+			c.beginContainers()
 			continue
 		}
 		if err := in.row(i); err != nil {
-			return in.into, c.blame(i, err)
+			return in.into, c.atRow(i, err)
 		}
 	}
 	return in.into, nil

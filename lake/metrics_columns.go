@@ -63,15 +63,15 @@ func (c *columns) metrics() (pmetric.Metrics, error) {
 		if message := c.message(i, Metrics); message != nil {
 			one, err := (&pmetric.ProtoUnmarshaler{}).UnmarshalMetrics(message)
 			if err != nil {
-				return in.into, c.blame(i, invalid("otlp", "%v", err))
+				return in.into, c.atRow(i, invalid("otlp", "%v", err))
 			}
 			in.restoreZeros(i, one)
 			one.ResourceMetrics().MoveAndAppendTo(in.into.ResourceMetrics())
-			c.fresh()
+			c.beginContainers()
 			continue
 		}
 		if err := in.row(i); err != nil {
-			return in.into, c.blame(i, err)
+			return in.into, c.atRow(i, err)
 		}
 	}
 	return in.into, nil

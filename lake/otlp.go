@@ -69,7 +69,7 @@ func (c *columns) checkOTLP(i int, b []byte, fields submessages, depth int) {
 			}
 		}
 		if n <= 0 || n > len(b) || size > uint64(len(b)-n) {
-			panic(c.blame(i, invalid("otlp", "it is not a valid message of OTLP")))
+			panic(c.atRow(i, invalid("otlp", "it is not a valid message of OTLP")))
 		}
 		content := b[n : n+int(size)]
 		b = b[n+int(size):]

@@ -180,14 +180,14 @@ func (c *columns) traces() (ptrace.Traces, error) {
 		if message := c.message(i, Traces); message != nil {
 			one, err := (&ptrace.ProtoUnmarshaler{}).UnmarshalTraces(message)
 			if err != nil {
-				return in.into, c.blame(i, invalid("otlp", "%v", err))
+				return in.into, c.atRow(i, invalid("otlp", "%v", err))
 			}
 			one.ResourceSpans().MoveAndAppendTo(in.into.ResourceSpans())
-			c.fresh()
+			c.beginContainers()
 			continue
 		}
 		if err := in.row(i); err != nil {
-			return in.into, c.blame(i, err)
+			return in.into, c.atRow(i, err)
 		}
 	}
 	return in.into, nil

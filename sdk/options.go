@@ -56,7 +56,7 @@ func WithEndpoint(target string) Option {
 
 // WithEndpointURL sets the address of the peer as a URL. The scheme http means no
 // transport security, https means transport security. A URL without a port has port 443,
-// also with http. A text without one of these schemes is a target of gRPC, with transport security
+// even with http. A text without one of these schemes is a target of gRPC, with transport security
 // unless WithInsecure is set.
 func WithEndpointURL(url string) Option {
 	return endpointOption(func(c *settings.Endpoint) error {

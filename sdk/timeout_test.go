@@ -64,7 +64,7 @@ func (a *arrivals) serve(s *stefgrpc.ServerStream) error {
 }
 
 // TestExportAfterTimeout: an export times out because the peer processes its batch slowly. The stream of this
-// export ends. The next export begins at once, as with a batch processor. It uses another stream, so its spans
+// export ends. The next export begins immediately, as with a batch processor. It uses another stream, so its spans
 // arrive once.
 func TestExportAfterTimeout(t *testing.T) {
 	for i := range 5 {

@@ -158,7 +158,7 @@ func newCompactRoot[R any, W recordWriter[*R], P interface {
 	*R
 	CopyFrom(*R)
 }](t *testing.T, root *vectorRoot, compact, full *schema.Struct, option stef.WriterOption, newRecord func() *R,
-	newWriter func(*bytes.Buffer, ...stef.WriterOption) (W, error), lifelike func(*rand.Rand, *R)) *compactRoot {
+	newWriter func(*bytes.Buffer, ...stef.WriterOption) (W, error), realistic func(*rand.Rand, *R)) *compactRoot {
 	c := &compactRoot{vectorRoot: root, compact: compact, full: full, option: option}
 	c.write = func(t *testing.T, recs []any, flush func(int) bool, options ...stef.WriterOption) []byte {
 		t.Helper()
@@ -190,7 +190,7 @@ func newCompactRoot[R any, W recordWriter[*R], P interface {
 		}
 		held := newRecord()
 		for range n {
-			lifelike(r, held)
+			realistic(r, held)
 			rec := newRecord()
 			P(rec).CopyFrom(held)
 			recs = append(recs, rec)
@@ -205,15 +205,15 @@ func compactRoots(t *testing.T) []*compactRoot {
 		newCompactRoot(t, metricsRoot, otelstef.MetricsCompactRoot(), otelstef.MetricsRoot(), otelstef.CompactMetrics(), otelstef.NewMetrics,
 			func(out *bytes.Buffer, o ...stef.WriterOption) (*otelstef.MetricsWriter, error) {
 				return otelstef.NewMetricsWriter(out, o...)
-			}, lifelikePoint),
+			}, realisticPoint),
 		newCompactRoot(t, spansRoot, otelstef.SpansCompactRoot(), otelstef.SpansRoot(), otelstef.CompactSpans(), otelstef.NewSpans,
 			func(out *bytes.Buffer, o ...stef.WriterOption) (*otelstef.SpansWriter, error) {
 				return otelstef.NewSpansWriter(out, o...)
-			}, lifelikeSpan),
+			}, realisticSpan),
 		newCompactRoot(t, logsRoot, otelstef.LogsCompactRoot(), otelstef.LogsRoot(), otelstef.CompactLogs(), otelstef.NewLogs,
 			func(out *bytes.Buffer, o ...stef.WriterOption) (*otelstef.LogsWriter, error) {
 				return otelstef.NewLogsWriter(out, o...)
-			}, lifelikeLog),
+			}, realisticLog),
 	}
 }
 
@@ -379,8 +379,8 @@ func plainValue(full *schema.Struct, rec any) *dynamic.Struct {
 
 func pick[T any](r *rand.Rand, values ...T) T { return values[r.IntN(len(values))] }
 
-// lifelikePoint changes a point. The changes are like those in a stream of a few series.
-func lifelikePoint(r *rand.Rand, rec *otelstef.Metrics) {
+// realisticPoint changes a point. The changes are like those in a stream of a few series.
+func realisticPoint(r *rand.Rand, rec *otelstef.Metrics) {
 	kind := r.IntN(6)
 	rec.EditMetric().SetName(fmt.Sprint("metric", kind))
 	temporality := otelstef.AggregationTemporalityCumulative
@@ -446,11 +446,11 @@ func lifelikePoint(r *rand.Rand, rec *otelstef.Metrics) {
 			s.QuantileValues().At(i).SetValue(double())
 		}
 	}
-	lifelikeExemplars(r, kind, p.Exemplars())
+	realisticExemplars(r, kind, p.Exemplars())
 }
 
-// lifelikeExemplars sets exemplars. Most of them equal those of other points of the same kind.
-func lifelikeExemplars(r *rand.Rand, kind int, list *list.Of[otelstef.Exemplar]) {
+// realisticExemplars sets exemplars. Most of them equal those of other points of the same kind.
+func realisticExemplars(r *rand.Rand, kind int, list *list.Of[otelstef.Exemplar]) {
 	n := 0
 	if kind >= 3 {
 		n = pick(r, kind, kind, kind, r.IntN(4), 70)
@@ -496,8 +496,8 @@ func lifelikeCounts(r *rand.Rand, counts *list.Values[uint64]) {
 	}
 }
 
-// lifelikeSpan changes a span. The changes are like those in a stream of a few traces.
-func lifelikeSpan(r *rand.Rand, rec *otelstef.Spans) {
+// realisticSpan changes a span. The changes are like those in a stream of a few traces.
+func realisticSpan(r *rand.Rand, rec *otelstef.Spans) {
 	s := rec.Span()
 	id := func(n int) []byte { return []byte(fmt.Sprintf("%08d", n)) }
 	s.SetName(fmt.Sprint("name", r.IntN(4)))
@@ -518,7 +518,7 @@ func lifelikeSpan(r *rand.Rand, rec *otelstef.Spans) {
 	}
 }
 
-func lifelikeLog(r *rand.Rand, rec *otelstef.Logs) {
+func realisticLog(r *rand.Rand, rec *otelstef.Logs) {
 	log := rec.Record()
 	log.SetTime(pick(r, log.Time()+uint64(r.IntN(50))*1_000_000, log.Time(), 0, r.Uint64()))
 	switch r.IntN(4) {

@@ -20,8 +20,8 @@ import (
 	spec "github.com/otelstef/stef/stef-spec"
 )
 
-// jsonShapes describes how the types of a schema appear in canonical JSON.
-// It takes the names of JSON keys and choices from the output of package dynamic.
+// jsonShapes describes how the types of a schema look in canonical JSON. It takes the names of JSON keys
+// and choices from the output of package dynamic.
 type jsonShapes struct {
 	t    *testing.T
 	seen map[string]bool

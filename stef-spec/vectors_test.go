@@ -29,7 +29,7 @@ const vectorsDir = "vectors"
 
 const maxVector = 2 << 10
 
-// vector is a small stream that pins the bytes of the generated writers.
+// vector is a small stream. Its stored bytes are the expected output of the generated writers.
 type vector struct {
 	name string
 	// about says what the vector shows.

@@ -25,7 +25,7 @@ func one[T any](r *rand.Rand, of ...T) T { return of[r.IntN(len(of))] }
 func address(r *rand.Rand) string { return fmt.Sprintf("10.250.%d.%d", r.IntN(256), r.IntN(256)) }
 
 // LineKinds generate log lines like those of real programs, without attributes. In most kinds
-// each line has several words that hardly ever repeat.
+// each line has several words that rarely repeat.
 var LineKinds = []LineKind{
 	{"access", func(r *rand.Rand) string {
 		return fmt.Sprintf(`%s - - [26/Nov/2026:01:%02d:%02d +0000] "GET /api/v1/%s/%s?id=%d HTTP/1.1" %d %d "-" "%s"`, address(r), r.IntN(60), r.IntN(60),

@@ -38,7 +38,7 @@ func (c change) delta() float64 {
 const unlikely = 0.01
 
 // tolerance returns by which share the median of a figure may get worse. The share depends on the
-// unit: bytes of streams and numbers of allocations hardly vary, but allocated bytes depend on when
+// unit: bytes of streams and numbers of allocations vary little, but allocated bytes depend on when
 // pools are emptied.
 func tolerance(unit string, time float64) float64 {
 	switch unit {

@@ -48,7 +48,7 @@ type Series struct {
 // Point is a position in a chart. Bars use Y only.
 type Point struct {
 	X, Y float64
-	// Label is written beside the point.
+	// Label is written next to the point.
 	Label string
 }
 

@@ -66,7 +66,7 @@ func (r *releases) waitIdle(atLeast int, maxIdle time.Duration) {
 }
 
 // In the study, groupbytrace loses spans that none of its counters reports. This test shows the
-// cause: when the time of a trace is over, the processor removes the trace from its list at once.
+// cause: when the time of a trace is over, the processor removes the trace from its list immediately.
 // It removes the spans of the trace later, by an event at the end of the queue. Spans of the
 // trace that are in the queue before that event are added to the spans that the event removes.
 // If this test loses no spans, the processor has changed, and the study must be repeated.

@@ -95,7 +95,7 @@ func span(values []float64, format func(float64) string) string {
 	return fmt.Sprintf("median %s (from %s to %s over %d sets)", format(measure.Median(values)), format(slices.Min(values)), format(slices.Max(values)), len(values))
 }
 
-// picture returns the Markdown that shows a chart in a page. The page is beside the folder results.
+// picture returns the Markdown that shows a chart in a page. The page is in the folder that contains the folder results.
 func picture(chart *report.Chart) string {
 	return fmt.Sprintf("\n![%s](results/%s.png)\n", chart.Title, chart.Name)
 }

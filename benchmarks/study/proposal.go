@@ -49,7 +49,7 @@ const (
 	quotedReference = "the reference's columns are those of splunk/stef after v0.1.2 with pdata v1.60, measured earlier on a 2-core x86-64 machine with the same data."
 )
 
-// proposal makes the tables of the STEF proposal again, with the published figures beside ours.
+// proposal makes the tables of the STEF proposal again, with the published figures next to ours.
 func proposal(c *Context) (*Outcome, error) {
 	o := &Outcome{}
 	o.add(report.Prose("The proposal measured a prototype for metrics on five sets, of which two are here: hipstershop and hostandcollector. " +
@@ -117,7 +117,7 @@ func proposalSweep(c *Context) (*report.Table, error) {
 	return t, nil
 }
 
-// sizesBeside shows our sizes beside published sizes.
+// sizesBeside shows our sizes next to published sizes.
 func (c *Context) sizesBeside(t *report.Table, study, set, source, name string, none, zstd float64) {
 	t.Add(set, name, source, none, zstd)
 	ours := map[string][]string{"OTLP": {"OTLP"}, "STEF": {"STEF sorted"}, "STEF unsorted": {"STEF ordered"}, "Otel ARROW": {"Arrow IPC"}, "Parquet": {"Parquet sorted", "Parquet ordered"}}

@@ -93,7 +93,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// unused reports whether a flag is set that has no effect beside the others.
+// unused reports whether a flag is set that has no effect together with the other flags.
 func unused(flags *flag.FlagSet, serve, files bool) (found bool) {
 	flags.Visit(func(f *flag.Flag) {
 		switch f.Name {

@@ -17,7 +17,7 @@ import (
 
 // The ports from first to last are below those that systems choose for clients and for port 0 (from
 // 32768 on Linux, from 49152 elsewhere). So between the search and the start of the server, and while
-// a test restarts the server, no connection of this machine takes the port.
+// a test restarts the server, no connection of this machine uses the port.
 const first, last = 20_000, 31_999
 
 // reserved has a UDP socket for each address that Find has returned. UDP has ports of its own, so the

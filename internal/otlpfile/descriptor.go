@@ -147,7 +147,7 @@ func root(name, signal, items string, item *descriptor) *descriptor {
 var temporality = leaf("aggregation_temporality", varint)
 
 // points returns the field of Metric for a kind of metrics. more are the fields of that kind
-// besides its points.
+// in addition to its points.
 func points(name, kind string, point *descriptor, more fields) field {
 	more[1] = sub("data_points", point)
 	return oneOf(sub(name, &descriptor{kind, more}))

@@ -141,7 +141,7 @@ func (d *jsonDecoder) object(p *piece) error {
 	}
 }
 
-// errEndless is the error of a message that has no end although the file goes on.
+// errEndless is the error of a message that does not end although the file has more lines.
 var errEndless = corrupt("the message is cut or damaged: it has no end, and later lines begin other messages")
 
 // endless reports whether the second line of a message seems to begin another message. If so, it

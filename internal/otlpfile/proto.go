@@ -86,7 +86,7 @@ func (d *protoDecoder) peek() (head, size int, err error) {
 	tag, n := uvarint(b)
 	var w walk
 	if n <= 0 {
-		return 0, 0, w.broken(0, n).err
+		return 0, 0, w.varintFault(0, n).err
 	}
 	size, m, ft := w.extent(b[n:], tag&7, 0)
 	if ft != nil {

@@ -78,19 +78,19 @@ type Reader struct {
 	skipped       [len(signalNames)]uint64
 	unknown       unknownFields // unknown fields of JSON
 	unknownFields uint64        // unknown fields of protobuf
-	loose         atomic.Bool   // whether a message had unknown fields
+	sawUnknown    atomic.Bool   // whether a message had unknown fields
 	maxPart       int
 	batchSize     int
 	workers       int
 
-	src    *source
-	dec    decoder
-	sniff  bool   // whether to check the signal of the next part with items
-	wanted bool   // whether a part or a message had items of the signal
-	last   Signal // signal of the last part with items; used only with WithOtherSignals
-	latest error
-	buf    []byte     // memory of the last piece
-	ahead  *readAhead // nil without concurrency, and before the first batch
+	src       *source
+	dec       decoder
+	checkNext bool   // whether to check the signal of the next part with items
+	wanted    bool   // whether a part or a message had items of the signal
+	last      Signal // signal of the last part with items; used only with WithOtherSignals
+	latest    error
+	buf       []byte     // memory of the last piece
+	ahead     *readAhead // nil without concurrency, and before the first batch
 }
 
 // A decoder splits a file into pieces. At the end it returns io.EOF.
@@ -172,7 +172,7 @@ func (r *Reader) guess() error {
 	if r.format == Proto && isPprof(head) { // not a message of any signal
 		return r.at(piece{}, fmt.Errorf("%w: the file looks like a profile (pprof), %w", ErrSignal, ErrProfiles))
 	}
-	r.sniff = r.signal != SignalUnknown && (r.format == Proto || r.format == Parts && !r.others)
+	r.checkNext = r.signal != SignalUnknown && (r.format == Proto || r.format == Parts && !r.others)
 	if r.signal == SignalUnknown {
 		if r.signal = GuessSignal(r.name, r.format, head); r.signal == SignalUnknown {
 			if cut := r.cutAtStart(head); cut != nil {
@@ -340,9 +340,9 @@ func (r *Reader) piece(buf []byte) (piece, error) {
 	if err != nil {
 		return p, r.at(p, err)
 	}
-	if r.sniff {
+	if r.checkNext {
 		p.found = signalOfMessage(p.body)
-		r.sniff = p.found == SignalUnknown
+		r.checkNext = p.found == SignalUnknown
 	}
 	return p, nil
 }
@@ -516,7 +516,7 @@ func (r *Reader) wantedJSON(p piece) (b Batch, found unknownFields, err error) {
 			return b, nil, r.jsonError(p, r.signal, bad)
 		}
 	}
-	if !r.loose.Load() {
+	if !r.sawUnknown.Load() {
 		if b, err = unmarshalJSON(r.signal, p.body, true); err == nil {
 			return b, nil, nil
 		}
@@ -524,7 +524,7 @@ func (r *Reader) wantedJSON(p piece) (b Batch, found unknownFields, err error) {
 	if b, err = r.unmarshalJSON(p, r.signal); err != nil {
 		return b, nil, err
 	}
-	r.loose.Store(true)
+	r.sawUnknown.Store(true)
 	return b, findUnknown(r.signal, p.body), nil
 }
 

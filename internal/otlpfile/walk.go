@@ -68,7 +68,7 @@ func (w *walk) message(b []byte, base int, s *descriptor, level, depth int) *fau
 		start := base + pos
 		tag, n := uvarint(b[pos:])
 		if n <= 0 {
-			return w.broken(start, n)
+			return w.varintFault(start, n)
 		}
 		pos += n
 		number, wire := tag>>3, tag&7
@@ -189,7 +189,7 @@ func (w *walk) extent(b []byte, wire uint64, base int) (size, head int, ft *faul
 	case wireVarint:
 		_, n := uvarint(b)
 		if n <= 0 {
-			return 0, 0, w.broken(base, n)
+			return 0, 0, w.varintFault(base, n)
 		}
 		return n, 0, nil
 	case wireFixed64:
@@ -199,7 +199,7 @@ func (w *walk) extent(b []byte, wire uint64, base int) (size, head int, ft *faul
 	case wireLen:
 		size, n := uvarint(b)
 		if n <= 0 {
-			return 0, 0, w.broken(base, n)
+			return 0, 0, w.varintFault(base, n)
 		}
 		if size > maxLength {
 			return 0, 0, &fault{base, corrupt("a length of %d bytes is over the limit of protobuf", size)}
@@ -211,8 +211,8 @@ func (w *walk) extent(b []byte, wire uint64, base int) (size, head int, ft *faul
 	return 0, 0, &fault{base, corrupt("unknown wire type %d", wire)}
 }
 
-// broken is the fault of a varint that uvarint could not decode.
-func (w *walk) broken(base, n int) *fault {
+// varintFault returns the fault of a varint that uvarint could not decode.
+func (w *walk) varintFault(base, n int) *fault {
 	if n < 0 {
 		return &fault{base, corrupt("a varint of more than 64 bits")}
 	}

@@ -12,8 +12,8 @@ import (
 )
 
 // maxWritten is the size of a message above which a Writer divides a batch. It is less than
-// DefaultMaxPart. The length of a part of at least 160 MiB can begin with the byte 0x0a, so
-// GuessFormat would take a file that begins with such a part for a file of one message.
+// DefaultMaxPart. The length of a part of at least 160 MiB can begin with the byte 0x0a. If a file began
+// with such a part, GuessFormat would return the format of a file of one message.
 const maxWritten = 160<<20 - 1
 
 // A Writer writes batches to a file. It is not safe for concurrent use.

@@ -151,7 +151,7 @@ type rate struct {
 // due returns when the next batch is due, and counts its items.
 func (r *rate) due(items int) time.Time {
 	before := r.sent.Add(uint64(items)) - uint64(items)
-	const longest = math.MaxInt64 / 2 // a longer time could overflow, and then the batch would be due at once
+	const longest = math.MaxInt64 / 2 // a longer time could overflow, and then the batch would be sent immediately
 	return r.begin.Add(time.Duration(min(float64(before)/r.pace*float64(time.Second), longest)))
 }
 

@@ -30,8 +30,8 @@ type Sink func(otlpfile.Batch) error
 
 // Options are the options that a gRPC server needs for Register.
 func Options() []grpc.ServerOption {
-	// Exporters send a keepalive every 30 s while a stream is open. By default, gRPC takes intervals below
-	// five minutes for an abuse, and closes the connection of an idle stream after some 90 s.
+	// Exporters send a keepalive every 30 s while a stream is open. By default, gRPC treats intervals
+	// below five minutes as abuse, and closes the connection of an idle stream after some 90 s.
 	policy := keepalive.EnforcementPolicy{MinTime: 10 * time.Second, PermitWithoutStream: true}
 	return []grpc.ServerOption{grpc.ForceServerCodecV2(codec{encoding.GetCodecV2(proto.Name)}), grpc.MaxRecvMsgSize(64 << 20),
 		grpc.KeepaliveEnforcementPolicy(policy)}

@@ -350,7 +350,7 @@ func TestRate(t *testing.T) {
 	require.Equal(t, []string{"10s false", "10s true"}, waits)
 }
 
-// At a very low rate, the second batch is not due at once.
+// At a very low rate, the second batch is not sent immediately.
 func TestLowRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)

@@ -162,7 +162,7 @@ func simpleMemory(s *shape, b []byte, depth int) (n int64, err error) {
 	return n, nil
 }
 
-func requireObvious(t *testing.T, body []byte) {
+func requireSimple(t *testing.T, body []byte) {
 	t.Helper()
 	for _, s := range []*shape{metricsRequest, tracesRequest, logsRequest} {
 		n, err := s.memory(body)
@@ -180,7 +180,7 @@ func TestMemoryIsExact(t *testing.T) {
 		parts, err := recording.Parts()
 		require.NoError(t, err)
 		for _, part := range parts {
-			requireObvious(t, part)
+			requireSimple(t, part)
 		}
 	}
 }
@@ -201,7 +201,7 @@ func FuzzMemory(f *testing.F) {
 		f.Add(wrap(pair, 1, 1, 1))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		requireObvious(t, body)
+		requireSimple(t, body)
 		n, err := Metrics.OTLP.Memory(body)
 		if err != nil {
 			return

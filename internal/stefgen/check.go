@@ -87,7 +87,7 @@ func (p *plan) check() error {
 // checkDicts refuses a root that has two dictionaries with the same name in Go. The error names a
 // field or a multimap that uses the second dictionary.
 func (p *plan) checkDicts(r *schema.Struct) error {
-	_, _, dicts := reached(r)
+	_, _, dicts := reachable(r)
 	seen := map[string]string{}
 	for _, d := range dicts {
 		other := seen[exported(d)]

@@ -110,7 +110,7 @@ func TestGenerateRefuses(t *testing.T) {
 	f("", "struct R root { D D }", "struct D dict(D) { O O }", "oneof O { S S }", "struct S { D D }")
 }
 
-// TestGenerateComments: characters that Go does not allow in comments are left out.
+// TestGenerateComments: characters that Go does not allow in comments are omitted.
 func TestGenerateComments(t *testing.T) {
 	s, err := idl.Parse("a.stef", []byte("package a\n// The \ufefforder\x00.\nstruct R root { A uint64 }\n"))
 	require.NoError(t, err)

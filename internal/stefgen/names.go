@@ -60,7 +60,7 @@ func fileName(typ string) string {
 		}
 		b.WriteRune(unicode.ToLower(c))
 	}
-	if name := b.String() + fileEnding; everywhere(name) {
+	if name := b.String() + fileEnding; onAllPlatforms(name) {
 		return name
 	}
 	// Go would compile host_windows.stef.go on Windows only.
@@ -73,8 +73,8 @@ const fileEnding = ".stef.go"
 // schemaText) and, if Options.Form is set, the text of the form (constant formText).
 const SchemaFile = "schema_text" + fileEnding
 
-// everywhere reports whether Go compiles a file of that name on every platform.
-func everywhere(name string) bool {
+// onAllPlatforms reports whether Go compiles a file of that name on every platform.
+func onAllPlatforms(name string) bool {
 	nowhere := build.Context{
 		GOOS: "none", GOARCH: "none", Compiler: "gc",
 		OpenFile: func(string) (io.ReadCloser, error) { return io.NopCloser(strings.NewReader("package x\n")), nil },

@@ -16,7 +16,7 @@ func (p *plan) printSchema(pr *printer) {
 	for _, r := range p.schema.Roots() {
 		pr.Decl("// %sRoot returns the root struct of %s in the complete schema. It is shared: do not change it.", r.Name, r.Name)
 		pr.P("func %sRoot() *schema.Struct { return parsedSchema().Root(%q) }", r.Name, r.Name)
-		_, types, _ := reached(p.plain.Root(r.Name))
+		_, types, _ := reachable(p.plain.Root(r.Name))
 		pr.Decl("// %sConstructors returns the constructors of the types of a %s record, for package steftest.", r.Name, r.Name)
 		pr.P("func %sConstructors() []any {\nreturn []any{New%s}\n}", r.Name, strings.Join(types, ", New"))
 		if p.hasForm(r) {
@@ -27,17 +27,17 @@ func (p *plan) printSchema(pr *printer) {
 	}
 	pr.Decl("var parsedSchema = sync.OnceValue(func() *schema.Schema { return idl.MustParse(%q, schemaText) })", p.options.Source)
 	pr.Decl("// schemaText is the schema without comments, with one type per line.")
-	pr.P("const schemaText = `%s`", bare(schema.Print(p.plain)))
+	pr.P("const schemaText = `%s`", withoutComments(schema.Print(p.plain)))
 	if p.options.Form != nil {
 		pr.Decl("var parsedForm = sync.OnceValue(func() *schema.Schema {")
 		pr.P("return schema.Extend(parsedSchema(), idl.MustParse(%q, formText))\n})", p.options.Source)
 		pr.Decl("// formText is the part of the schema that the compact form adds.")
-		pr.P("const formText = `%s`", bare(schema.Print(p.options.Form)))
+		pr.P("const formText = `%s`", withoutComments(schema.Print(p.options.Form)))
 	}
 }
 
-// bare removes comments and puts every type on one line.
-func bare(text []byte) string {
+// withoutComments removes comments and puts every type on one line.
+func withoutComments(text []byte) string {
 	var b strings.Builder
 	for line := range strings.Lines(string(text)) {
 		trimmed := strings.TrimSpace(line)

@@ -5,10 +5,10 @@ package stefgen
 
 import "github.com/otelstef/stef/stef-go/schema"
 
-// reached returns the types that are reachable from a root and the names of the text
-// dictionaries that they use, in the order of the first visit. types has the names of the
-// structs, oneofs and multimaps; structs has the structs and oneofs.
-func reached(r *schema.Struct) (structs []*schema.Struct, types, dicts []string) {
+// reachable returns the types that a root uses, directly or indirectly, and the names of the text
+// dictionaries of these types, in the order of the first visit. types has the names of the structs,
+// oneofs and multimaps; structs has the structs and oneofs.
+func reachable(r *schema.Struct) (structs []*schema.Struct, types, dicts []string) {
 	seen := map[string]bool{}
 	first := func(name string) bool {
 		if seen[name] {
@@ -42,7 +42,7 @@ func reached(r *schema.Struct) (structs []*schema.Struct, types, dicts []string)
 // printFields prints the types that record which fields the schema of a stream has.
 func (p *plan) printFields(pr *printer, r *schema.Struct) {
 	n := r.Name
-	structs, _, _ := reached(r)
+	structs, _, _ := reachable(r)
 	pr.Decl("// %sFields describes the schema of a stream of %s records: for each struct its", n, n)
 	pr.P("// fields, as bits of Modified, and for each oneof the last of its choices. The value is 0")
 	pr.P("// for a type that the stream does not use.")
@@ -71,7 +71,7 @@ func (p *plan) printFields(pr *printer, r *schema.Struct) {
 // printDicts prints the type that holds the text dictionaries of a writer.
 func (p *plan) printDicts(pr *printer, r *schema.Struct) {
 	n := r.Name
-	_, _, dicts := reached(r)
+	_, _, dicts := reachable(r)
 	pr.Decl("// %sDicts are the dictionaries of text of a stream of %s records. A setter that", n, n)
 	pr.P("// receives a reference to an entry does not look up the text. A dictionary that the schema of")
 	pr.P("// the stream does not use is nil, and has no entries.")

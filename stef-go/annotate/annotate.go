@@ -9,7 +9,7 @@
 //
 //	OFFSET: BYTES # MEANING
 //
-// This is a frame of three records with two columns besides the root:
+// This is a frame of three records, with the column of the root and two other columns:
 //
 //	# frame 1
 //	     11: 00                                    # flags none

@@ -148,7 +148,7 @@ func (r *BitReader) ReadAfter2(n uint) uint64 {
 	return high<<need | word>>r.avail
 }
 
-// ReadWordAfter2 does what ReadAfter2 does for n = 64. It returns false, and reads
+// ReadWordAfter2 is like ReadAfter2 with n = 64. But it returns false, and reads
 // nothing, if it cannot load 8 more bytes.
 func (r *BitReader) ReadWordAfter2() (word uint64, ok bool) {
 	if len(r.rest) < 8 {

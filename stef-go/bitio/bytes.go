@@ -78,7 +78,7 @@ func (r *ByteReader) Uvarint() uint64 {
 	return r.UvarintLong()
 }
 
-// UvarintLong does what Uvarint does. It is faster if the number is longer than a byte.
+// UvarintLong is like Uvarint, but faster if the number is longer than a byte.
 func (r *ByteReader) UvarintLong() uint64 {
 	if len(r.Buf)-r.Pos >= 8 {
 		if v, n := uvarint8(binary.LittleEndian.Uint64(r.Buf[r.Pos:])); n > 0 {

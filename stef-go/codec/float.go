@@ -28,7 +28,7 @@ type Float64Encoder struct {
 	lead, trail uint8
 }
 
-// BlockSize splits the column into zstd blocks of 4 KiB. The bits of floats hardly
+// BlockSize splits the column into zstd blocks of 4 KiB. The bits of floats rarely
 // repeat, and the floats of some metrics compress better than those of other metrics. In
 // one large block zstd usually stores all of them uncompressed. Small blocks save a tenth
 // of the bytes of the floats in two recordings of real metrics.

@@ -163,7 +163,7 @@ func (e *StringDictEncoder) Init(dict *StringDict) { e.dict = dict }
 // Encode appends v and adds it to the dictionary if it is new.
 func (e *StringDictEncoder) Encode(v string) { e.EncodeRef(v, 0) }
 
-// EncodeRef does what Encode does, faster if ref is the reference to v. It returns the
+// EncodeRef is like Encode, but faster if ref is the reference to v. It returns the
 // reference to v.
 func (e *StringDictEncoder) EncodeRef(v string, ref Ref) Ref {
 	n := len(e.Buf)

@@ -51,7 +51,7 @@ func TestHeaders(t *testing.T) {
 	f(fixed+"00 04 02 01 04 00", dynamic.ErrSchema)     // more fields than Rec has
 	f(fixed+"00 04 02 01 41 00", dynamic.ErrSchema)     // more fields than a struct can have
 	f(fixed+"00 04 02 01 03 00", dynamic.ErrSchema)     // S is missing
-	f(fixed+"00 05 03 02 02 01 00", dynamic.ErrSchema)  // the entry of S has no use
+	f(fixed+"00 05 03 02 02 01 00", dynamic.ErrSchema)  // no field uses the entry of S
 	f(fixed+"00 04 02 01 00 00", dynamic.ErrSchema)     // no fields
 	f(fixed+"00 03 01 00 00", dynamic.ErrSchema)        // no entries
 	f(fixed+"00 05 03 01 02 00 00", dynamic.ErrCorrupt) // bytes after the entries

@@ -51,7 +51,7 @@ func MustParse(filename, src string) *schema.Schema {
 	return s
 }
 
-// ParseWithWarnings does what Parse does. It also returns warnings about definitions that
+// ParseWithWarnings is like Parse, but also returns warnings about definitions that
 // are legal but suspicious, such as a type that no root uses. It returns the warnings even
 // if there is an error; the error does not contain them.
 func ParseWithWarnings(filename string, src []byte) (s *schema.Schema, warnings Diagnostics, err error) {

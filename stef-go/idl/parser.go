@@ -383,7 +383,7 @@ func (p *parser) field(s *schema.Struct) bool {
 		}
 		return p.fail(p.tok.span, "dict belongs to the type: it comes before optional")
 	}
-	if p.inStep(name, typeName) {
+	if p.aloneOnLine(name, typeName) {
 		p.suspect, p.cause = cause{}, cause{}
 	}
 	return true

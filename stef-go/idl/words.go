@@ -43,9 +43,9 @@ func (p *parser) blame(at span, message string) {
 	}
 }
 
-// inStep reports whether the field that was just read is alone on its line. If so, no earlier
-// extra word can be the reason that the parser reads a name as a type, or a type as a name.
-func (p *parser) inStep(name, typ token) bool {
+// aloneOnLine reports whether the field that was just read is alone on its line. If so, no earlier extra
+// word can be the reason that the parser reads a name as a type, or a type as a name.
+func (p *parser) aloneOnLine(name, typ token) bool {
 	return name.first && !typ.first && (p.tok.first || p.tok.kind == "}" || p.tok.kind == endOfFile)
 }
 

@@ -147,7 +147,7 @@ func (f *metricsReaderForm) decodePlain(d *pointDecoder) {
 	p := &f.plain
 	mask := d.head.Read(d.head.Fields)
 	p.node.SetModified(mask)
-	f.busy = f.busy || mask != 0
+	f.mustUnshare = f.mustUnshare || mask != 0
 	if mask&PointFieldFlags != 0 {
 		p.flags = d.flags.Decode()
 	}
@@ -178,11 +178,11 @@ func (d *pointDecoder) skipReplaced(p *Point, mask uint64) {
 func (f *metricsReaderForm) unshare(rec *Metrics, s *series) bool {
 	ok := f.unshareSent(rec, s)
 	f.plain.node.SetModified(0)
-	f.busy = rec.point.exemplars.Len()|f.plain.exemplars.Len() != 0
+	f.mustUnshare = rec.point.exemplars.Len()|f.plain.exemplars.Len() != 0
 	return ok
 }
 
-// unshareSent does the work of unshare, except that unshare itself sets f.busy and clears the marks of
+// unshareSent does the work of unshare, except that unshare itself sets f.mustUnshare and clears the marks of
 // f.plain after the call: unshareSent has many returns.
 func (f *metricsReaderForm) unshareSent(rec *Metrics, s *series) bool {
 	dst := &rec.point

@@ -314,8 +314,9 @@ type metricsReaderForm struct {
 	// inRecord says that the record has exactly the exemplars that were sent last.
 	// notInPlain says that plain does not have these exemplars.
 	inRecord, notInPlain bool
-	// busy says that unshare must be called for the next point, even if its series has no exemplars.
-	busy bool
+	// mustUnshare says that unshare must be called for the next point, even if its series has no
+	// exemplars.
+	mustUnshare bool
 
 	measured measuredMetrics
 }
@@ -361,7 +362,7 @@ func (f *metricsReaderForm) computed() uint64 { return MetricsFieldPoint }
 // Restart discards the state of the compact form.
 func (f *metricsReaderForm) Restart() {
 	f.metricsForm.Restart()
-	f.busy = f.shares
+	f.mustUnshare = f.shares
 	f.point.Words, f.point.Floats = nil, nil // they belong to a series, whose memory another series may use now
 	s := &f.reader.record
 	f.held = heldContainers{s.metric, s.resource, s.scope}
@@ -427,7 +428,7 @@ func (f *metricsReaderForm) decode(r *MetricsReader) {
 	dst.startTimestamp, dst.timestamp = start, time
 	dst.node.SetModified(marks)
 	s.node.SetModified(mask&^(MetricsFieldCompact|MetricsFieldNumber) | stefrt.If(marks != 0, MetricsFieldPoint))
-	if (f.busy || x.exemplars != nil) && !f.unshare(s, x) {
+	if (f.mustUnshare || x.exemplars != nil) && !f.unshare(s, x) {
 		d.head.NoSuchForm()
 	}
 }
@@ -543,7 +544,7 @@ func (f *metricsReaderForm) undo(r *MetricsReader, x *series, mask, code uint64,
 		return
 	}
 	if !ok || !f.restore(s) ||
-		(f.busy || x.exemplars != nil) && !f.unshare(s, x) {
+		(f.mustUnshare || x.exemplars != nil) && !f.unshare(s, x) {
 		d.head.NoSuchForm()
 	}
 }

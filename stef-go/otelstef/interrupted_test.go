@@ -26,11 +26,11 @@ type failingDestination struct {
 	writes int
 }
 
-var errFragile = errors.New("the destination fails")
+var errDestination = errors.New("the destination fails")
 
 func (f *failingDestination) Write(b []byte) (int, error) {
 	if f.writes--; f.writes < 0 {
-		return 0, errFragile
+		return 0, errDestination
 	}
 	return f.Buffer.Write(b)
 }
@@ -67,7 +67,7 @@ func interrupted[R any, W interface {
 		end := func() { streams = append(streams, stream{bytes.Clone(dst.Bytes()), want[:w.Stats().Flushed]}) }
 		write := func(rec *dynamic.Struct) {
 			if err := w.Write(); err != nil {
-				require.ErrorIs(t, err, errFragile, "seed %d", seed)
+				require.ErrorIs(t, err, errDestination, "seed %d", seed)
 			} else {
 				want = append(want, rec)
 			}
@@ -91,7 +91,7 @@ func interrupted[R any, W interface {
 				a, before := attributesOf(w.Record()), w.Stats()
 				n := a.Len()
 				a.SetLen(stef.MaxPairs + 1)
-				if err := w.Write(); !errors.Is(err, errFragile) {
+				if err := w.Write(); !errors.Is(err, errDestination) {
 					require.ErrorIs(t, err, stef.ErrLimit, "seed %d", seed)
 				}
 				require.Equal(t, before, w.Stats(), "seed %d", seed)
@@ -110,7 +110,7 @@ func interrupted[R any, W interface {
 				write(m.Mutate())
 			}
 			if s := w.Stats(); int(s.Records) != len(want) {
-				require.ErrorIs(t, w.Flush(), errFragile, "seed %d", seed)
+				require.ErrorIs(t, w.Flush(), errDestination, "seed %d", seed)
 				want = want[:s.Flushed]
 			}
 		}

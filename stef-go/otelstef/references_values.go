@@ -68,7 +68,7 @@ func (f *valueReferences) undo(r *LogRecord, on bool) int {
 		// count as changed.
 		r.node.Mark(LogRecordFieldAttributes)
 		r.attributes.node.SetModified(stefrt.FullBit)
-		if r.body.typ == LogBodyTypeValue { // a body of another type is decoded anew, so it has no restored references
+		if r.body.typ == LogBodyTypeValue { // a body of another type was decoded completely, so it has no restored references
 			r.node.Mark(LogRecordFieldBody)
 			r.body.node.SetModified(1)
 		}

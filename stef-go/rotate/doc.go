@@ -57,7 +57,7 @@
 // frame is valid and its content is damaged, only readers of the file detect that.
 //
 // Other programs call Abandoned for the active files of a folder to find those of killed processes. Where the system has
-// flock, a lock tells at once whether a process still writes a file; elsewhere a file counts as
+// flock, a lock shows immediately whether a process still writes a file; elsewhere a file counts as
 // abandoned when it was not modified for StaleAfter. Programs that write other files into such
 // a folder lock them with Lock.
 //

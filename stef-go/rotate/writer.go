@@ -128,7 +128,7 @@ func newWriter[S Stream](options Options, start func(dst io.Writer) (S, error), 
 
 // Write calls fill with the stream of the active file, and flushes what fill wrote
 // unless Options.FlushInterval is set. The record keeps its values from one call to the
-// next, also in another file, so fill sets only what changed. fill must not keep the
+// next, even in another file, so fill sets only what changed. fill must not keep the
 // stream.
 //
 // No two calls of fill run at the same time. So several goroutines, such as the handlers of a
@@ -327,7 +327,7 @@ func (w *Writer[S]) ready() error {
 }
 
 // next returns the name of the next file. Names sort by creation, even if the clock was set back,
-// also before New. Otherwise, MaxFiles would remove the new files before the older ones.
+// even before New. Otherwise, MaxFiles would remove the new files before the older ones.
 func (w *Writer[S]) next() Name {
 	now := time.Now().UTC()
 	if !now.After(w.last.Time) {

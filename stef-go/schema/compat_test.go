@@ -283,7 +283,7 @@ func TestChangesOfEnums(t *testing.T) {
 	f("", "A E", "A G", "enum F", "enum G { P = 1 Q = 2 More = 3 } enum F")
 	f("R.A: was of type enum E and is of type enum G, where 1 is Q and not P"+wrong, "A E", "A G", "enum F", "enum G { P = 2 Q = 1 } enum F")
 	f("R.A: was of type enum E and is of type enum G, where 2 is not Q"+none, "A E", "A G", "enum F", "enum G { P = 1 Q = 3 } enum F")
-	// Enums have new names, also in a chain: E becomes F, and F becomes G.
+	// Enums have new names. In a chain of new names, E becomes F, and F becomes G.
 	all := func(now string) []string {
 		return []string{"A E", "A " + now, "[]E", "[]" + now, "key E", "key " + now, "X E", "X " + now, "enum E", "enum " + now}
 	}

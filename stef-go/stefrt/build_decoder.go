@@ -53,19 +53,18 @@ type OneofDecoder struct {
 	Alloc   *codec.Alloc
 }
 
-// grace is the number of zero bits that readers of the reference implementation
-// supply after the end of a bit column. In some streams the last oneofs are None
-// only because of these bits. Zero bits cannot add a value to a oneof, so this reader
-// supplies them to oneof columns.
+// grantedBits is the number of zero bits that readers of the reference implementation supply after the
+// end of a bit column. In some streams the last oneofs are None only because of these bits. Zero bits
+// cannot add a value to a oneof, so this reader supplies them to oneof columns.
 //
 // spec: #interop-reader
-const grace = 56
+const grantedBits = 56
 
 // Reset makes d read data.
 func (d *OneofDecoder) Reset(data []byte) {
 	d.BitsIn.Reset(data)
 	if len(data) > 0 {
-		d.Grant(grace)
+		d.Grant(grantedBits)
 	}
 }
 

@@ -295,7 +295,7 @@ func TestReadEmptyFrames(t *testing.T) {
 	require.Equal(t, stef.FrameFlags(7), r.Stats().FrameFlags)
 }
 
-// TestCountedFrames: a frame counts when the reader begins it, also if it fails.
+// TestCountedFrames: a frame counts when the reader begins it, even if reading the frame then fails.
 func TestCountedFrames(t *testing.T) {
 	plain := testRootOf(t, "scalars", "Plain", scalars.NewPlainReader)
 	b, _ := plain.stream(t, validFrame(2, "00 00 00"), validFrame(1, "00 00"))

@@ -11,7 +11,7 @@ import (
 )
 
 // Set sets rec, the pointer to a generated record of root, to v. It calls the setter of every
-// field, also if the value does not change, and edits the values of dictionary structs in
+// field, even if the value does not change, and edits the values of dictionary structs in
 // place.
 func Set(rec any, root *schema.Struct, v *dynamic.Struct) {
 	setStruct(root, reflect.ValueOf(rec), v)

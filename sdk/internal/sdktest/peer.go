@@ -74,7 +74,7 @@ func (p *Peer) Options(more ...stefsdk.Option) []stefsdk.Option {
 	}, more...)
 }
 
-// Start starts the server, also after Kill.
+// Start starts the server. It can be called again after Kill.
 func (p *Peer) Start(t testing.TB) {
 	t.Helper()
 	listener, err := p.Network.Listen()

@@ -199,7 +199,7 @@ func rawZstd(coded []byte, n int) (content []byte, ok bool) {
 	return content, bytes.Equal(coded, appendRawZstd(frame[:0], content))
 }
 
-// longRawZstd does what rawZstd does for frames whose size has 4 bytes.
+// longRawZstd is like rawZstd, for zstd frames whose size field has 4 bytes.
 func longRawZstd(coded []byte, n int) (content []byte, ok bool) {
 	const head, blockHead = 4 + 1 + 4, 3
 	blocks := (n + maxRawBlock - 1) / maxRawBlock
