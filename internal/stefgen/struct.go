@@ -255,9 +255,8 @@ func (p *plan) printAdder(pr *printer, s *schema.Struct, f *field) {
 
 // printSharedSetter prints the setters of a dictionary struct.
 func (p *plan) printSharedSetter(pr *printer, s *schema.Struct, f *field) {
-	add, absent := "", ""
+	add := ""
 	if f.present != "" {
-		absent = ", with the initial value\n// if it was absent"
 		// While the value was absent, checks of the record's size did not see it, so request a new
 		// check.
 		add = fmt.Sprintf("if s.present&(%s) == 0 {\ns.node.Mark(%s)\ns.present |= %s\nif v == s.%s {\ns.node.SetLarge()\n}\n}\n",
@@ -274,7 +273,8 @@ func (p *plan) printSharedSetter(pr *printer, s *schema.Struct, f *field) {
 	}
 	pr.P("if %s {\ns.node.Unmark(%s)\n} else {\ns.node.Mark(%s)\n}", condition, f.bit, f.bit)
 	pr.P("s.%s = v\n}", f.priv)
-	pr.Decl("// Edit%s returns %s for changes, as a copy if it is shared%s.", f.name, f.name, absent)
+	pr.Decl("// Edit%s returns %s to be changed. If it is shared, a copy replaces it first.", f.name, f.name)
+	pr.If(f.present != "", "// If it was absent, it has the initial value.")
 	pr.P("func (s *%s) Edit%s() *%s {", s.Name, f.name, f.t.Name)
 	if f.present != "" {
 		pr.P("if s.present&(%s) == 0 {", f.present)

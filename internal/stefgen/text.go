@@ -77,7 +77,7 @@ func (p *plan) printStructText(pr *printer, s *schema.Struct, fields []*field) {
 
 func (p *plan) printOneofText(pr *printer, n string, fields []*field) {
 	pr.Decl("// String returns the value for human readers: text unchanged, bytes as base64,")
-	pr.P("// composite values as JSON. It is empty without a value.")
+	pr.P("// composite values as JSON. It is empty if there is no value.")
 	pr.P("func (v *%s) String() string {", n)
 	pr.P("switch v.Type() {\ncase %sTypeNone:\nreturn \"\"", n)
 	for _, f := range fields {

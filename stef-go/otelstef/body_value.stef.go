@@ -278,7 +278,7 @@ func (v *BodyValue) setText(typ BodyValueType, x string, ref stef.TextRef) {
 }
 
 // String returns the value for human readers: text unchanged, bytes as base64,
-// composite values as JSON. It is empty without a value.
+// composite values as JSON. It is empty if there is no value.
 func (v *BodyValue) String() string {
 	switch v.Type() {
 	case BodyValueTypeNone:

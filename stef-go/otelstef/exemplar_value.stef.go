@@ -110,7 +110,7 @@ func (v *ExemplarValue) SetFloat64(x float64) {
 }
 
 // String returns the value for human readers: text unchanged, bytes as base64,
-// composite values as JSON. It is empty without a value.
+// composite values as JSON. It is empty if there is no value.
 func (v *ExemplarValue) String() string {
 	switch v.Type() {
 	case ExemplarValueTypeNone:

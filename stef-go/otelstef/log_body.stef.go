@@ -164,7 +164,7 @@ func (v *LogBody) SetTemplate() *BodyTemplate {
 }
 
 // String returns the value for human readers: text unchanged, bytes as base64,
-// composite values as JSON. It is empty without a value.
+// composite values as JSON. It is empty if there is no value.
 func (v *LogBody) String() string {
 	switch v.Type() {
 	case LogBodyTypeNone:

@@ -62,7 +62,7 @@ func (s *Logs) SetResource(v *Resource) {
 	s.resource = v
 }
 
-// EditResource returns Resource for changes, as a copy if it is shared.
+// EditResource returns Resource to be changed. If it is shared, a copy replaces it first.
 func (s *Logs) EditResource() *Resource {
 	s.resource = s.resource.edit(&s.node, LogsFieldResource)
 	return s.resource
@@ -87,7 +87,7 @@ func (s *Logs) SetScope(v *Scope) {
 	s.scope = v
 }
 
-// EditScope returns Scope for changes, as a copy if it is shared.
+// EditScope returns Scope to be changed. If it is shared, a copy replaces it first.
 func (s *Logs) EditScope() *Scope {
 	s.scope = s.scope.edit(&s.node, LogsFieldScope)
 	return s.scope

@@ -63,7 +63,7 @@ func (s *Metrics) SetMetric(v *Metric) {
 	s.metric = v
 }
 
-// EditMetric returns Metric for changes, as a copy if it is shared.
+// EditMetric returns Metric to be changed. If it is shared, a copy replaces it first.
 func (s *Metrics) EditMetric() *Metric {
 	s.metric = s.metric.edit(&s.node, MetricsFieldMetric)
 	return s.metric
@@ -88,7 +88,7 @@ func (s *Metrics) SetResource(v *Resource) {
 	s.resource = v
 }
 
-// EditResource returns Resource for changes, as a copy if it is shared.
+// EditResource returns Resource to be changed. If it is shared, a copy replaces it first.
 func (s *Metrics) EditResource() *Resource {
 	s.resource = s.resource.edit(&s.node, MetricsFieldResource)
 	return s.resource
@@ -113,7 +113,7 @@ func (s *Metrics) SetScope(v *Scope) {
 	s.scope = v
 }
 
-// EditScope returns Scope for changes, as a copy if it is shared.
+// EditScope returns Scope to be changed. If it is shared, a copy replaces it first.
 func (s *Metrics) EditScope() *Scope {
 	s.scope = s.scope.edit(&s.node, MetricsFieldScope)
 	return s.scope

@@ -208,7 +208,7 @@ func (v *PointValue) SetSummary() *SummaryValue {
 }
 
 // String returns the value for human readers: text unchanged, bytes as base64,
-// composite values as JSON. It is empty without a value.
+// composite values as JSON. It is empty if there is no value.
 func (v *PointValue) String() string {
 	switch v.Type() {
 	case PointValueTypeNone:

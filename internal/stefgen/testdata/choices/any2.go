@@ -201,7 +201,7 @@ func (v *Any2) setText(typ Any2Type, x string, ref stef.TextRef) {
 }
 
 // String returns the value for human readers: text unchanged, bytes as base64,
-// composite values as JSON. It is empty without a value.
+// composite values as JSON. It is empty if there is no value.
 func (v *Any2) String() string {
 	switch v.Type() {
 	case Any2TypeNone:

@@ -165,7 +165,7 @@ func (v *Boxed) SetC() *list.Values[uint64] {
 }
 
 // String returns the value for human readers: text unchanged, bytes as base64,
-// composite values as JSON. It is empty without a value.
+// composite values as JSON. It is empty if there is no value.
 func (v *Boxed) String() string {
 	switch v.Type() {
 	case BoxedTypeNone:

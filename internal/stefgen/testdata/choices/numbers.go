@@ -178,7 +178,7 @@ func (v *Numbers) SetC(x Color) {
 }
 
 // String returns the value for human readers: text unchanged, bytes as base64,
-// composite values as JSON. It is empty without a value.
+// composite values as JSON. It is empty if there is no value.
 func (v *Numbers) String() string {
 	switch v.Type() {
 	case NumbersTypeNone:

@@ -85,7 +85,7 @@ func (v *One) SetA(x uint64) {
 }
 
 // String returns the value for human readers: text unchanged, bytes as base64,
-// composite values as JSON. It is empty without a value.
+// composite values as JSON. It is empty if there is no value.
 func (v *One) String() string {
 	switch v.Type() {
 	case OneTypeNone:

@@ -156,7 +156,7 @@ func (v *Three) SetC() *Point {
 }
 
 // String returns the value for human readers: text unchanged, bytes as base64,
-// composite values as JSON. It is empty without a value.
+// composite values as JSON. It is empty if there is no value.
 func (v *Three) String() string {
 	switch v.Type() {
 	case ThreeTypeNone:

@@ -60,7 +60,7 @@ func (v *Nothing) SetType(typ NothingType) {
 }
 
 // String returns the value for human readers: text unchanged, bytes as base64,
-// composite values as JSON. It is empty without a value.
+// composite values as JSON. It is empty if there is no value.
 func (v *Nothing) String() string {
 	switch v.Type() {
 	case NothingTypeNone:

@@ -148,7 +148,7 @@ func (s *Record) SetUnit(v *Unit) {
 	s.unit = v
 }
 
-// EditUnit returns Unit for changes, as a copy if it is shared.
+// EditUnit returns Unit to be changed. If it is shared, a copy replaces it first.
 func (s *Record) EditUnit() *Unit {
 	s.unit = s.unit.edit(&s.node, RecordFieldUnit)
 	return s.unit

@@ -113,7 +113,7 @@ func (s *Record) SetShared(v *Shared) {
 	s.shared = v
 }
 
-// EditShared returns Shared for changes, as a copy if it is shared.
+// EditShared returns Shared to be changed. If it is shared, a copy replaces it first.
 func (s *Record) EditShared() *Shared {
 	s.shared = s.shared.edit(&s.node, RecordFieldShared)
 	return s.shared

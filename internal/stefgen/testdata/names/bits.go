@@ -164,7 +164,7 @@ func (v *Bits) SetSize() *list.Values[uint64] {
 }
 
 // String returns the value for human readers: text unchanged, bytes as base64,
-// composite values as JSON. It is empty without a value.
+// composite values as JSON. It is empty if there is no value.
 func (v *Bits) String() string {
 	switch v.Type() {
 	case BitsTypeNone:

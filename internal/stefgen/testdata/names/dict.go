@@ -284,7 +284,7 @@ func (v *Dict) SetV(x uint64) {
 }
 
 // String returns the value for human readers: text unchanged, bytes as base64,
-// composite values as JSON. It is empty without a value.
+// composite values as JSON. It is empty if there is no value.
 func (v *Dict) String() string {
 	switch v.Type() {
 	case DictTypeNone:

@@ -135,7 +135,7 @@ func (v *Failure) SetGoString(x []byte) {
 }
 
 // String returns the value for human readers: text unchanged, bytes as base64,
-// composite values as JSON. It is empty without a value.
+// composite values as JSON. It is empty if there is no value.
 func (v *Failure) String() string {
 	switch v.Type() {
 	case FailureTypeNone:

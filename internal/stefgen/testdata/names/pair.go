@@ -159,7 +159,7 @@ func (v *Pair) SetQ(x []byte) {
 }
 
 // String returns the value for human readers: text unchanged, bytes as base64,
-// composite values as JSON. It is empty without a value.
+// composite values as JSON. It is empty if there is no value.
 func (v *Pair) String() string {
 	switch v.Type() {
 	case PairTypeNone:

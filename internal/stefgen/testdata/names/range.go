@@ -130,7 +130,7 @@ func (v *Range) SetRanges() *list.Of[Range] {
 }
 
 // String returns the value for human readers: text unchanged, bytes as base64,
-// composite values as JSON. It is empty without a value.
+// composite values as JSON. It is empty if there is no value.
 func (v *Range) String() string {
 	switch v.Type() {
 	case RangeTypeNone:

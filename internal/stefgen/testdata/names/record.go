@@ -177,7 +177,7 @@ func (s *Record) SetSlot(v *Slot) {
 	s.slotField = v
 }
 
-// EditSlot returns Slot for changes, as a copy if it is shared.
+// EditSlot returns Slot to be changed. If it is shared, a copy replaces it first.
 func (s *Record) EditSlot() *Slot {
 	s.slotField = s.slotField.edit(&s.node, RecordFieldSlot)
 	return s.slotField

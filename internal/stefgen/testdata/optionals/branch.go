@@ -129,7 +129,7 @@ func (v *Branch) SetTree() *Tree {
 }
 
 // String returns the value for human readers: text unchanged, bytes as base64,
-// composite values as JSON. It is empty without a value.
+// composite values as JSON. It is empty if there is no value.
 func (v *Branch) String() string {
 	switch v.Type() {
 	case BranchTypeNone:

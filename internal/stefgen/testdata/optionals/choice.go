@@ -157,7 +157,7 @@ func (v *Choice) SetInner() *Inner {
 }
 
 // String returns the value for human readers: text unchanged, bytes as base64,
-// composite values as JSON. It is empty without a value.
+// composite values as JSON. It is empty if there is no value.
 func (v *Choice) String() string {
 	switch v.Type() {
 	case ChoiceTypeNone:

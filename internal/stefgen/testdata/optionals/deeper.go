@@ -117,8 +117,8 @@ func (s *Deeper) SetE(v *Shared) {
 	s.e = v
 }
 
-// EditE returns E for changes, as a copy if it is shared, with the initial value
-// if it was absent.
+// EditE returns E to be changed. If it is shared, a copy replaces it first.
+// If it was absent, it has the initial value.
 func (s *Deeper) EditE() *Shared {
 	if s.present&(1<<1) == 0 {
 		s.node.Mark(DeeperFieldE)

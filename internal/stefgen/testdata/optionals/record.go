@@ -364,8 +364,8 @@ func (s *Record) SetShared(v *Shared) {
 	s.shared = v
 }
 
-// EditShared returns Shared for changes, as a copy if it is shared, with the initial value
-// if it was absent.
+// EditShared returns Shared to be changed. If it is shared, a copy replaces it first.
+// If it was absent, it has the initial value.
 func (s *Record) EditShared() *Shared {
 	if s.present&(1<<8) == 0 {
 		s.node.Mark(RecordFieldShared)

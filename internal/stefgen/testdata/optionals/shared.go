@@ -244,8 +244,8 @@ func (s *Shared) SetSub(v *Sub) {
 	s.sub = v
 }
 
-// EditSub returns Sub for changes, as a copy if it is shared, with the initial value
-// if it was absent.
+// EditSub returns Sub to be changed. If it is shared, a copy replaces it first.
+// If it was absent, it has the initial value.
 func (s *Shared) EditSub() *Sub {
 	if s.present&(1<<5) == 0 {
 		s.node.Mark(SharedFieldSub)

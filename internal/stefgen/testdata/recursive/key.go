@@ -132,7 +132,7 @@ func (v *Key) SetInner() *Key {
 }
 
 // String returns the value for human readers: text unchanged, bytes as base64,
-// composite values as JSON. It is empty without a value.
+// composite values as JSON. It is empty if there is no value.
 func (v *Key) String() string {
 	switch v.Type() {
 	case KeyTypeNone:

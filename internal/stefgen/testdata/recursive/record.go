@@ -99,7 +99,7 @@ func (s *Record) SetShared(v *Shared) {
 	s.shared = v
 }
 
-// EditShared returns Shared for changes, as a copy if it is shared.
+// EditShared returns Shared to be changed. If it is shared, a copy replaces it first.
 func (s *Record) EditShared() *Shared {
 	s.shared = s.shared.edit(&s.node, RecordFieldShared)
 	return s.shared
@@ -179,7 +179,7 @@ func (s *Record) SetLoop(v *Loop) {
 	s.loop = v
 }
 
-// EditLoop returns Loop for changes, as a copy if it is shared.
+// EditLoop returns Loop to be changed. If it is shared, a copy replaces it first.
 func (s *Record) EditLoop() *Loop {
 	s.loop = s.loop.edit(&s.node, RecordFieldLoop)
 	return s.loop

@@ -51,7 +51,7 @@ func (s *Turn) SetLoop(v *Loop) {
 	s.loop = v
 }
 
-// EditLoop returns Loop for changes, as a copy if it is shared.
+// EditLoop returns Loop to be changed. If it is shared, a copy replaces it first.
 func (s *Turn) EditLoop() *Loop {
 	s.loop = s.loop.edit(&s.node, TurnFieldLoop)
 	return s.loop
@@ -88,8 +88,8 @@ func (s *Turn) SetMaybe(v *Loop) {
 	s.maybe = v
 }
 
-// EditMaybe returns Maybe for changes, as a copy if it is shared, with the initial value
-// if it was absent.
+// EditMaybe returns Maybe to be changed. If it is shared, a copy replaces it first.
+// If it was absent, it has the initial value.
 func (s *Turn) EditMaybe() *Loop {
 	if s.present&(1<<0) == 0 {
 		s.node.Mark(TurnFieldMaybe)

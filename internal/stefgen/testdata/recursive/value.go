@@ -251,7 +251,7 @@ func (v *Value) setText(typ ValueType, x string, ref stef.TextRef) {
 }
 
 // String returns the value for human readers: text unchanged, bytes as base64,
-// composite values as JSON. It is empty without a value.
+// composite values as JSON. It is empty if there is no value.
 func (v *Value) String() string {
 	switch v.Type() {
 	case ValueTypeNone:

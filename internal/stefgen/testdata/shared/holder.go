@@ -60,7 +60,7 @@ func (s *Holder) SetInner(v *Inner) {
 	s.inner = v
 }
 
-// EditInner returns Inner for changes, as a copy if it is shared.
+// EditInner returns Inner to be changed. If it is shared, a copy replaces it first.
 func (s *Holder) EditInner() *Inner {
 	s.inner = s.inner.edit(&s.node, HolderFieldInner)
 	return s.inner
@@ -118,8 +118,8 @@ func (s *Holder) SetOuter(v *Outer) {
 	s.outer = v
 }
 
-// EditOuter returns Outer for changes, as a copy if it is shared, with the initial value
-// if it was absent.
+// EditOuter returns Outer to be changed. If it is shared, a copy replaces it first.
+// If it was absent, it has the initial value.
 func (s *Holder) EditOuter() *Outer {
 	if s.present&(1<<0) == 0 {
 		s.node.Mark(HolderFieldOuter)

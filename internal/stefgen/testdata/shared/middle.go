@@ -51,7 +51,7 @@ func (s *Middle) SetInner(v *Inner) {
 	s.inner = v
 }
 
-// EditInner returns Inner for changes, as a copy if it is shared.
+// EditInner returns Inner to be changed. If it is shared, a copy replaces it first.
 func (s *Middle) EditInner() *Inner {
 	s.inner = s.inner.edit(&s.node, MiddleFieldInner)
 	return s.inner

@@ -68,7 +68,7 @@ func (s *Outer) SetMiddle(v *Middle) {
 	s.middle = v
 }
 
-// EditMiddle returns Middle for changes, as a copy if it is shared.
+// EditMiddle returns Middle to be changed. If it is shared, a copy replaces it first.
 func (s *Outer) EditMiddle() *Middle {
 	s.middle = s.middle.edit(&s.node, OuterFieldMiddle)
 	return s.middle
@@ -93,7 +93,7 @@ func (s *Outer) SetOther(v *Middle) {
 	s.other = v
 }
 
-// EditOther returns Other for changes, as a copy if it is shared.
+// EditOther returns Other to be changed. If it is shared, a copy replaces it first.
 func (s *Outer) EditOther() *Middle {
 	s.other = s.other.edit(&s.node, OuterFieldOther)
 	return s.other

@@ -51,7 +51,7 @@ func (s *Plain) SetInner(v *Inner) {
 	s.inner = v
 }
 
-// EditInner returns Inner for changes, as a copy if it is shared.
+// EditInner returns Inner to be changed. If it is shared, a copy replaces it first.
 func (s *Plain) EditInner() *Inner {
 	s.inner = s.inner.edit(&s.node, PlainFieldInner)
 	return s.inner

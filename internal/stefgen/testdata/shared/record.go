@@ -63,7 +63,7 @@ func (s *Record) SetOuter(v *Outer) {
 	s.outer = v
 }
 
-// EditOuter returns Outer for changes, as a copy if it is shared.
+// EditOuter returns Outer to be changed. If it is shared, a copy replaces it first.
 func (s *Record) EditOuter() *Outer {
 	s.outer = s.outer.edit(&s.node, RecordFieldOuter)
 	return s.outer
@@ -88,7 +88,7 @@ func (s *Record) SetTwin(v *Outer) {
 	s.twin = v
 }
 
-// EditTwin returns Twin for changes, as a copy if it is shared.
+// EditTwin returns Twin to be changed. If it is shared, a copy replaces it first.
 func (s *Record) EditTwin() *Outer {
 	s.twin = s.twin.edit(&s.node, RecordFieldTwin)
 	return s.twin
@@ -113,7 +113,7 @@ func (s *Record) SetMiddle(v *Middle) {
 	s.middle = v
 }
 
-// EditMiddle returns Middle for changes, as a copy if it is shared.
+// EditMiddle returns Middle to be changed. If it is shared, a copy replaces it first.
 func (s *Record) EditMiddle() *Middle {
 	s.middle = s.middle.edit(&s.node, RecordFieldMiddle)
 	return s.middle
@@ -138,7 +138,7 @@ func (s *Record) SetInner(v *Inner) {
 	s.inner = v
 }
 
-// EditInner returns Inner for changes, as a copy if it is shared.
+// EditInner returns Inner to be changed. If it is shared, a copy replaces it first.
 func (s *Record) EditInner() *Inner {
 	s.inner = s.inner.edit(&s.node, RecordFieldInner)
 	return s.inner
@@ -184,8 +184,8 @@ func (s *Record) SetMaybe(v *Outer) {
 	s.maybe = v
 }
 
-// EditMaybe returns Maybe for changes, as a copy if it is shared, with the initial value
-// if it was absent.
+// EditMaybe returns Maybe to be changed. If it is shared, a copy replaces it first.
+// If it was absent, it has the initial value.
 func (s *Record) EditMaybe() *Outer {
 	if s.present&(1<<0) == 0 {
 		s.node.Mark(RecordFieldMaybe)

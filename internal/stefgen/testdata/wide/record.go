@@ -792,7 +792,7 @@ func (s *Record) SetMaybe(v *Maybe) {
 	s.maybe = v
 }
 
-// EditMaybe returns Maybe for changes, as a copy if it is shared.
+// EditMaybe returns Maybe to be changed. If it is shared, a copy replaces it first.
 func (s *Record) EditMaybe() *Maybe {
 	s.maybe = s.maybe.edit(&s.node, RecordFieldMaybe)
 	return s.maybe
