@@ -88,7 +88,8 @@ func createLogs(ctx context.Context, settings exporter.Settings, config componen
 type capable interface{ Capabilities() consumer.Capabilities }
 
 // minHelperPause is the minimum pause of exporterhelper after an error of push, if push makes all attempts.
-const minHelperPause = 100 * time.Millisecond
+// It is longer than a busy machine may stop a goroutine between beginStop and the shutdown of exporterhelper.
+const minHelperPause = 5 * time.Second
 
 func (x *stefExporter[B]) options() []exporterhelper.Option {
 	timeout, retries := x.config.TimeoutConfig, x.config.RetryConfig

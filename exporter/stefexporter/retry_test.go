@@ -133,6 +133,37 @@ func TestShutdownCountsOnce(t *testing.T) {
 	dropped(t, x, map[string]int64{dropShutdown: 20})
 }
 
+// stoppedContext is a context at which a shutdown stops for a second: after it has ended the attempts of
+// push, and before it ends those of exporterhelper.
+type stoppedContext struct {
+	context.Context
+	done chan struct{}
+}
+
+// Done implements context.Context.
+func (c stoppedContext) Done() <-chan struct{} { return c.done }
+
+// AfterFunc is called by context.AfterFunc.
+func (stoppedContext) AfterFunc(func()) (stop func() bool) {
+	time.Sleep(time.Second)
+	return func() bool { return true }
+}
+
+// TestSlowShutdownCountsOnce: the same holds if the goroutine of a shutdown stops for longer than
+// shutdown_drain_timeout, as on a busy machine.
+func TestSlowShutdownCountsOnce(t *testing.T) {
+	t.Parallel()
+	c := queued(otlpConfig("127.0.0.1:1"))
+	c.RetryConfig.InitialInterval, c.RetryConfig.MaxElapsedTime = 0, 0
+	c.Stef.ShutdownDrainTimeout = 100 * time.Millisecond
+	x := startOn(t, c, componenttest.NewNopHost(), zap.NewNop())
+	for i := range 20 {
+		require.NoError(t, x.send(fmt.Sprint(i)))
+	}
+	require.NoError(t, x.Shutdown(stoppedContext{t.Context(), make(chan struct{})}))
+	dropped(t, x, map[string]int64{dropShutdown: 20})
+}
+
 // TestShutdownHeedsRetryInfo: a batch for which the peer named a delay is not sent earlier because of
 // a shutdown. If the delay is longer than the shutdown, the shutdown does not wait.
 func TestShutdownHeedsRetryInfo(t *testing.T) {
