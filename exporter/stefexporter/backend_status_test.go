@@ -51,8 +51,8 @@ func TestBackendsWithoutOTLP(t *testing.T) {
 		require.Equal(t, map[string]int64{one.addr: 1, two.addr: 1}, up())
 
 		one.stop(t)
-		require.Eventually(t, func() bool { return x.send(manySpans()...) != nil && len(up()) == 1 }, time.Minute, time.Millisecond)
-		require.Equal(t, map[string]int64{two.addr: 1}, up())
+		only := map[string]int64{two.addr: 1} // on a busy machine, requests to it may also time out
+		require.Eventually(t, func() bool { return x.send(manySpans()...) != nil && maps.Equal(up(), only) }, time.Minute, time.Millisecond)
 		require.Equal(t, componentstatus.StatusOK, x.host.last().Status(), "the other backend answers")
 
 		two.stop(t)

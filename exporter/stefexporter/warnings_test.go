@@ -83,18 +83,20 @@ func TestRestartIsOneLine(t *testing.T) {
 		add(metrics, err)
 		records, err := NewFactory().CreateLogs(t.Context(), settings, c)
 		add(records, err)
+		await := func(status componentstatus.Status) {
+			t.Helper()
+			for _, host := range hosts {
+				require.Eventually(t, func() bool { return host.last().Status() == status }, time.Minute, time.Millisecond)
+			}
+		}
 		require.Eventually(t, func() bool { return o.open.Load() == 3 }, time.Minute, time.Millisecond)
-		time.Sleep(100 * time.Millisecond)
+		await(componentstatus.StatusOK) // each signal logs before it reports its status
 		logs.TakeAll()
 
 		stop()
-		for _, host := range hosts {
-			require.Eventually(t, func() bool { return host.last().Status() == componentstatus.StatusRecoverableError }, time.Minute, time.Millisecond)
-		}
+		await(componentstatus.StatusRecoverableError)
 		o.serve(t, addr)
-		for _, host := range hosts {
-			require.Eventually(t, func() bool { return host.last().Status() == componentstatus.StatusOK }, time.Minute, time.Millisecond)
-		}
+		await(componentstatus.StatusOK)
 		time.Sleep(100 * time.Millisecond)
 		var lines []string
 		for _, e := range logs.FilterLevelExact(zapcore.WarnLevel).All() {
