@@ -139,7 +139,7 @@ func TestChecksums(t *testing.T) {
 				require.ErrorContains(t, err, "corrupt")
 				require.True(t, consumererror.IsPermanent(err))
 				require.Eventually(t, func() bool {
-					return valueOf(t, telemetry, "otelcol_receiver_stef_streams_closed", "invalid") == 1
+					return valueOf(t, telemetry, "otelcol_receiver_stef_streams_closed", "reason", "invalid") == 1
 				}, time.Minute, 10*time.Millisecond)
 				wants = wants[1:]
 			} else {

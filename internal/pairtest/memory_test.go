@@ -41,7 +41,7 @@ func TestStreamMemory(t *testing.T) {
 	got, different := s.count()
 	require.Equal(t, batches*items, different)
 	require.Equal(t, batches*items, got, "nothing was sent twice")
-	require.Positive(t, valueOf(t, r.telemetry, "otelcol_receiver_stef_streams_closed", "memory"))
+	require.Positive(t, valueOf(t, r.telemetry, "otelcol_receiver_stef_streams_closed", "reason", "memory"))
 	require.Zero(t, value(t, x.telemetry, "otelcol_exporter_stef_items_dropped"))
 	settled(t, x, r)
 }

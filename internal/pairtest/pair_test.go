@@ -17,6 +17,7 @@ import (
 	"go.opentelemetry.io/collector/exporter/exporterhelper"
 	"go.opentelemetry.io/collector/exporter/exportertest"
 	"go.opentelemetry.io/collector/receiver/receivertest"
+	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/otelstef/stef/exporter/stefexporter"
@@ -190,8 +191,8 @@ func value(t *testing.T, telemetry *componenttest.Telemetry, name string) int64 
 	return total
 }
 
-// valueOf is like value, but only for points with the given value of the attribute reason.
-func valueOf(t *testing.T, telemetry *componenttest.Telemetry, name, reason string) int64 {
+// valueOf is like value, but only for points with the given value of an attribute.
+func valueOf(t *testing.T, telemetry *componenttest.Telemetry, name, key, want string) int64 {
 	t.Helper()
 	m, err := telemetry.GetMetric(name)
 	if err != nil {
@@ -199,7 +200,7 @@ func valueOf(t *testing.T, telemetry *componenttest.Telemetry, name, reason stri
 	}
 	var total int64
 	for _, p := range m.Data.(metricdata.Sum[int64]).DataPoints {
-		if v, ok := p.Attributes.Value("reason"); ok && v.AsString() == reason {
+		if v, ok := p.Attributes.Value(attribute.Key(key)); ok && v.AsString() == want {
 			total += p.Value
 		}
 	}
