@@ -89,8 +89,9 @@ func TestRestartIsOneLine(t *testing.T) {
 				require.Eventually(t, func() bool { return host.last().Status() == status }, time.Minute, time.Millisecond)
 			}
 		}
-		require.Eventually(t, func() bool { return o.open.Load() == 3 }, time.Minute, time.Millisecond)
-		await(componentstatus.StatusOK) // each signal logs before it reports its status
+		require.Eventually(t, func() bool { return logs.FilterMessageSnippet("A STEF stream is open").Len() == 3 }, time.Minute, time.Millisecond)
+		require.EqualValues(t, 3, o.open.Load())
+		await(componentstatus.StatusOK) // the status is reported after the log line
 		logs.TakeAll()
 
 		stop()
