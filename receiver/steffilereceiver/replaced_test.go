@@ -449,10 +449,20 @@ func TestOverwrittenBeforeItIsFinished(t *testing.T) {
 		to := &collected{t: t}
 		name := filepath.Join(dir, "a.stef")
 		appear(t, name, old)
-		r := start(t, testConfig(dir, func(c *Config) { c.OnFinished, c.SettleTime = Delete, 300*time.Millisecond }), to, nil)
+		writer, err := os.OpenFile(name, os.O_RDWR, 0)
+		require.NoError(t, err)
+		defer writer.Close()
+		require.True(t, rotate.Lock(writer)) // the receiver does not finish the file before it is overwritten
+		if locked, err := rotate.Locked(name); err == nil && !locked {
+			t.Skip("the file system has no locks")
+		}
+		r := start(t, testConfig(dir, func(c *Config) { c.OnFinished = Delete }), to, nil)
 		to.requireSeen(1, 110, 1)
 		r.idle()
-		require.NoError(t, os.WriteFile(name, content, 0o600))
+		require.NoError(t, writer.Truncate(0))
+		_, err = writer.WriteAt(content, 0)
+		require.NoError(t, err)
+		require.NoError(t, writer.Close()) // releases the lock
 		to.requireSeen(first, first+9, 1)
 		r.requireFinished(complete, 1)
 		require.Zero(t, r.finished(cut))
