@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"sync"
+	"sync/atomic"
 
 	"github.com/otelstef/stef/internal/http1"
 )
@@ -29,7 +30,8 @@ func notHTTP1(at net.Addr) string {
 // and the senders would only report that the connection was reset.
 type http1Listener struct {
 	net.Listener
-	refused func() // is called for each request of HTTP/1.1
+	refused func()       // is called for each request of HTTP/1.1
+	open    atomic.Int64 // number of open connections
 }
 
 // Accept implements net.Listener.
@@ -38,7 +40,9 @@ func (l *http1Listener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &http1Conn{Conn: conn, r: bufio.NewReaderSize(conn, 4<<10), refused: l.refused}, nil
+	l.open.Add(1)
+	closed := sync.OnceFunc(func() { l.open.Add(-1) })
+	return &http1Conn{Conn: conn, r: bufio.NewReaderSize(conn, 4<<10), refused: l.refused, closed: closed}, nil
 }
 
 // http1Conn examines the first bytes of a connection before the server reads or writes. The
@@ -47,6 +51,7 @@ type http1Conn struct {
 	net.Conn
 	r       *bufio.Reader
 	refused func()
+	closed  func()
 	first   sync.Once
 	err     error
 }
@@ -65,6 +70,12 @@ func (c *http1Conn) Write(b []byte) (int, error) {
 		return 0, c.err
 	}
 	return c.Conn.Write(b)
+}
+
+// Close implements net.Conn.
+func (c *http1Conn) Close() error {
+	c.closed()
+	return c.Conn.Close()
 }
 
 // look examines the first bytes of the connection. If they begin a request of HTTP/1.1, it answers

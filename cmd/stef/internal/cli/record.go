@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -95,6 +96,8 @@ type recorder struct {
 	say    io.Writer
 	end    context.CancelCauseFunc
 
+	refused atomic.Bool // whether a batch arrived after --items N
+
 	mu      sync.Mutex
 	files   map[otlpfile.Signal]*recordingFile
 	arrived uint64
@@ -110,6 +113,19 @@ var errEnough = errors.New(recordingOver)
 // answerTime is how long record answers further batches after --items N. The next batch of a sender
 // without pauses arrives in this time, so the sender learns why it is not accepted.
 const answerTime = 300 * time.Millisecond
+
+// moreAnswerWaits is how many short waits record adds to answerTime if a sender is still connected and
+// no further batch has arrived, because the sender may be slow. Counted waits last longer on a busy
+// machine, and a pause of the machine does not use them up.
+const moreAnswerWaits = 200
+
+// answerLate answers batches that arrive after --items N.
+func (c *recorder) answerLate(connected func() bool) {
+	time.Sleep(answerTime)
+	for n := 0; n < moreAnswerWaits && !c.refused.Load() && connected(); n++ {
+		time.Sleep(10 * time.Millisecond)
+	}
+}
 
 func (c *recorder) run(env *Env, out string) error {
 	// A name without a known format is refused before any data arrives.
@@ -155,10 +171,11 @@ func (c *recorder) run(env *Env, out string) error {
 	fmt.Fprintf(env.Stderr, "listening for STEF and OTLP/gRPC (not OTLP/HTTP) at %s; %s\n", listener.Addr(), c.until())
 	say := sync.OnceFunc(func() { fmt.Fprintf(env.Stderr, "a sender was refused: %s\n", notHTTP1(listener.Addr())) })
 	served := make(chan error, 1)
-	go func() { served <- g.Serve(&http1Listener{listener, say}) }()
+	watched := &http1Listener{Listener: listener, refused: say}
+	go func() { served <- g.Serve(watched) }()
 	c.untilEnd(ctx, served)
 	if c.enough() {
-		time.Sleep(answerTime)
+		c.answerLate(func() bool { return watched.open.Load() > 0 })
 	}
 	c.stop(g, server)
 	if err := c.close(); err != nil {
@@ -287,6 +304,7 @@ func (c *recorder) take(b otlpfile.Batch) error {
 		return c.failed
 	}
 	if c.items > 0 && c.arrived >= c.items {
+		c.refused.Store(true)
 		return errEnough // retryable: the next recording may begin at the same address
 	}
 	if err := c.write(b); err != nil {

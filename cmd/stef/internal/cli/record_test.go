@@ -20,6 +20,10 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/otelstef/stef/cmd/stef/internal/cli"
 	"github.com/otelstef/stef/internal/fixtures"
@@ -159,6 +163,27 @@ func TestRecordAcknowledgesAtTheEnd(t *testing.T) {
 	}
 	f("otlp", true)
 	f("stef", true)
+}
+
+// After --items N, a sender whose next batch comes a second later still learns that the recording has
+// ended. The recording then ends, although the sender stays connected.
+func TestRecordAnswersSlowSender(t *testing.T) {
+	address, _, wait := recording(t, "--items", "1", filepath.Join(t.TempDir(), "rec-{signal}.stef"))
+	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	require.NoError(t, err)
+	defer conn.Close()
+	td := ptrace.NewTraces()
+	td.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty().Spans().AppendEmpty()
+	send := func() error {
+		_, err := ptraceotlp.NewGRPCClient(conn).Export(t.Context(), ptraceotlp.NewExportRequestFromTraces(td))
+		return err
+	}
+	require.NoError(t, send())
+	time.Sleep(time.Second)
+	require.ErrorContains(t, send(), "the recording has ended")
+	code, stderr := wait()
+	require.Zero(t, code, stderr)
+	require.Contains(t, stderr, "rec-traces.stef: 1 span\n")
 }
 
 // The response to a sender of OTLP/HTTP, and the output of the recording, say what to set.
