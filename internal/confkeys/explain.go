@@ -53,7 +53,8 @@ func durations(conf map[string]any, sections []Section) []error {
 		case value.CanFloat() && !(math.Abs(value.Float()) < 1<<63): // also NaN and infinity
 			errs = append(errs, fmt.Errorf("%s is %v: write numbers with units and without spaces, such as 15s or 1m30s", f.path, f.value))
 		case value.CanFloat() && value.Float() != 0 && math.Abs(value.Float()) < float64(time.Second):
-			errs = append(errs, fmt.Errorf("%s is %v without a unit: write %vs or %vms", f.path, f.value, f.value, f.value))
+			number := strconv.FormatFloat(value.Float(), 'f', -1, 64) // durations have no exponents
+			errs = append(errs, fmt.Errorf("%s is %v without a unit: write %ss or %sms", f.path, f.value, number, number))
 		case value.CanInt() && value.Int() > 0 && value.Int() < int64(time.Second):
 			errs = append(errs, withoutUnit(f.path, value.Int()))
 		}

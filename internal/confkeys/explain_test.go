@@ -136,6 +136,8 @@ func TestDurations(t *testing.T) {
 	f("", 1.5e9)
 	f("queue::interval is 0.5 without a unit: write 0.5s or 0.5ms", 0.5)
 	f("queue::interval is 300.5 without a unit: write 300.5s or 300.5ms", 300.5)
+	f("queue::interval is 1e+08 without a unit: write 100000000s or 100000000ms", 1e8)
+	f("queue::interval is 1e-07 without a unit: write 0.0000001s or 0.0000001ms", 1e-7)
 	f("queue::interval is +Inf: write numbers with units and without spaces, such as 15s or 1m30s", math.Inf(1))
 }
 
