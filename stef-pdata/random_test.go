@@ -66,18 +66,24 @@ func (r random) scatter(md pmetric.Metrics) pmetric.Metrics {
 
 // keepPoint removes all points except the point with this index.
 func keepPoint(m pmetric.Metric, index int) {
+	removePoints(m, func(i int) bool { return i != index })
+}
+
+// removePoints removes the points for whose index remove returns true.
+func removePoints(m pmetric.Metric, remove func(i int) bool) {
 	i := -1
+	next := func() bool { i++; return remove(i) }
 	switch m.Type() {
 	case pmetric.MetricTypeGauge:
-		m.Gauge().DataPoints().RemoveIf(func(pmetric.NumberDataPoint) bool { i++; return i != index })
+		m.Gauge().DataPoints().RemoveIf(func(pmetric.NumberDataPoint) bool { return next() })
 	case pmetric.MetricTypeSum:
-		m.Sum().DataPoints().RemoveIf(func(pmetric.NumberDataPoint) bool { i++; return i != index })
+		m.Sum().DataPoints().RemoveIf(func(pmetric.NumberDataPoint) bool { return next() })
 	case pmetric.MetricTypeHistogram:
-		m.Histogram().DataPoints().RemoveIf(func(pmetric.HistogramDataPoint) bool { i++; return i != index })
+		m.Histogram().DataPoints().RemoveIf(func(pmetric.HistogramDataPoint) bool { return next() })
 	case pmetric.MetricTypeExponentialHistogram:
-		m.ExponentialHistogram().DataPoints().RemoveIf(func(pmetric.ExponentialHistogramDataPoint) bool { i++; return i != index })
+		m.ExponentialHistogram().DataPoints().RemoveIf(func(pmetric.ExponentialHistogramDataPoint) bool { return next() })
 	case pmetric.MetricTypeSummary:
-		m.Summary().DataPoints().RemoveIf(func(pmetric.SummaryDataPoint) bool { i++; return i != index })
+		m.Summary().DataPoints().RemoveIf(func(pmetric.SummaryDataPoint) bool { return next() })
 	}
 }
 

@@ -24,6 +24,12 @@ type ruleID struct {
 	start uint64 // 0 if the span was not sent
 }
 
+// The bounds of traces and ids.
+const (
+	ruleTraces = 32768
+	ruleIDs    = 131071
+)
+
 // idRules are the rules for traces and ids.
 //
 // spec: #compact-ids
@@ -34,7 +40,7 @@ type idRules struct {
 }
 
 func (s *idRules) begin() {
-	if len(s.traces) >= 32768 || s.ids >= 131071 {
+	if len(s.traces) >= ruleTraces || s.ids >= ruleIDs {
 		*s = idRules{}
 	}
 }
