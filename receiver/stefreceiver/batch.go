@@ -5,6 +5,7 @@ package stefreceiver
 
 import (
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/otelstef/stef/stef-gogrpc"
@@ -37,7 +38,6 @@ func (s *stream[T]) dispatch(b batch[T]) {
 			// The batch is not acknowledged, so the client will send it again.
 			s.settle(&b)
 			s.refuse(s.ctx, s.obs.stef, formatSTEF, b.items, errEnding)
-			s.rejectBad(&b)
 			return
 		}
 	}
@@ -58,7 +58,7 @@ func (s *stream[T]) settle(b *batch[T]) {
 type verdict uint8
 
 const (
-	undecided verdict = iota // the client sends them again
+	undecided verdict = iota // the client sends them again, with the bad records of the batch
 	accepted
 	permanentlyRefused
 )
@@ -96,31 +96,74 @@ func (s *stream[T]) process(b *batch[T], begin time.Time) verdict {
 func (s *stream[T]) answer(b *batch[T], v verdict) {
 	var none T
 	b.data = none
-	s.rejectBad(b)
-	switch v {
-	case accepted:
-		b.eachValid(func(from, to uint64) {
+	if v == undecided {
+		return
+	}
+	var bad, refused uint64
+	for _, r := range b.bad {
+		s.transport.Reject(r.From, r.To)
+		bad += r.Len()
+	}
+	b.eachValid(func(from, to uint64) {
+		if v == accepted {
 			s.transport.Ack(from, to)
-			s.count(-int64(to - from + 1))
-		})
-	case permanentlyRefused:
-		b.eachValid(func(from, to uint64) {
-			s.transport.Reject(from, to)
-			s.rejected(from, to, badForPipeline)
-		})
-	}
+			return
+		}
+		s.transport.Reject(from, to)
+		refused += to - from + 1
+	})
+	s.count(-int64(b.to - b.from + 1))
+	s.rejections.add(rejection{b.to, bad, badForOTLP})
+	s.rejections.add(rejection{b.to, refused, badForPipeline})
+	s.countRejections()
 }
 
-func (s *stream[T]) rejectBad(b *batch[T]) {
-	for _, bad := range b.bad {
-		s.transport.Reject(bad.From, bad.To)
-		s.rejected(bad.From, bad.To, badForOTLP)
-	}
+// rejection describes rejected records of a batch.
+type rejection struct {
+	to      uint64 // the last record of the batch
+	records uint64
+	reason  string
 }
 
-func (s *stream[T]) rejected(from, to uint64, reason string) {
-	s.meter.rejected(to-from+1, reason)
-	s.count(-int64(to - from + 1))
+// rejections are the rejections that are not counted yet. The client learns of a rejection when all earlier records
+// are answered. If an earlier batch is refused temporarily instead, the client sends the rejected records again, and
+// they would count twice.
+type rejections struct {
+	mu   sync.Mutex
+	list []rejection
+}
+
+func (r *rejections) add(one rejection) {
+	if one.records == 0 {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.list = append(r.list, one)
+}
+
+// maxRejections bounds the stored rejections: one batch may be in the pipeline while any number of later batches is
+// rejected. If there are more, the oldest rejections count although the client has not learned of them.
+const maxRejections = 4096
+
+// countRejections counts the rejections of which the client learns, because all earlier records are answered.
+func (s *stream[T]) countRejections() {
+	r := &s.rejections
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.list) == 0 {
+		return
+	}
+	answered, excess := s.transport.Acked(), len(r.list)-maxRejections
+	kept := r.list[:0]
+	for i, one := range r.list {
+		if one.to <= answered || i < excess {
+			s.meter.rejected(one.records, one.reason)
+		} else {
+			kept = append(kept, one)
+		}
+	}
+	r.list = kept
 }
 
 // idsOf returns the ids of bad records without the reasons, which take more memory.

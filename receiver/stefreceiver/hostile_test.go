@@ -486,6 +486,14 @@ func (f *fakeTransport) StopReading()                       {}
 func (f *fakeTransport) EndedByServer() bool                { return false }
 func (f *fakeTransport) Decoded(uint64)                     {}
 func (f *fakeTransport) Reject(from, to uint64)             { f.Ack(from, to) }
+func (f *fakeTransport) Acked() (id uint64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for f.settled[id+1] > 0 {
+		id++
+	}
+	return id
+}
 func (f *fakeTransport) Ack(from, to uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -159,6 +159,7 @@ func (idleTransport) Decoded(uint64)                     {}
 func (idleTransport) EndedByServer() bool                { return false }
 func (idleTransport) Reject(uint64, uint64)              {}
 func (idleTransport) Ack(uint64, uint64)                 {}
+func (idleTransport) Acked() uint64                      { return 0 }
 
 func liveHeap() int64 {
 	runtime.GC() // the second collection empties pools

@@ -28,6 +28,8 @@ type transport interface {
 	// Ack acknowledges records, and Reject rejects records. Both settle them.
 	Ack(from, to uint64)
 	Reject(from, to uint64)
+	// Acked returns the id up to which all records are settled.
+	Acked() uint64
 	// StopReading makes Read return soon, even within a chunk.
 	StopReading()
 	// EndedByServer reports whether Read itself ended the stream.
@@ -57,6 +59,7 @@ type stream[T any] struct {
 	slots           chan struct{} // one for each batch that the pipeline may process at the same time
 	unanswered      chan struct{} // one for each batch that may be decoded and not answered: one more than in slots
 	processing      sync.WaitGroup
+	rejections      rejections
 	failure         atomic.Pointer[failure] // why the stream ends early
 	evicted         atomic.Bool             // the stream must end because it holds too much memory
 	refused         bool                    // the stream ends because too much data waits for admission
