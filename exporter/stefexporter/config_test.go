@@ -258,6 +258,11 @@ func TestConfigMistakes(t *testing.T) {
 		}
 	}
 
+	// A key without a value, or with the value of an environment variable that is not set.
+	f(endpoint+"stef:\n  idle_timeout:\n  num_streams: ${env:UNSET}", "stef::idle_timeout has no value: set it, or remove it to use the default")
+	f(endpoint+"sending_queue: {queue_size: null}\nretry_on_failure: {max_elapsed_time: ~}",
+		"sending_queue::queue_size has no value", "retry_on_failure::max_elapsed_time has no value")
+
 	// Mistakes in the settings of the connection.
 	f("", "endpoint is missing: set it to host:port")
 	f("endpoint: '  '", "endpoint is missing")

@@ -69,9 +69,9 @@ func (k *Keys) Read(conf map[string]any, unmarshal func() error) error {
 }
 
 // check returns an error for every unknown key, for every key of choices whose value is not
-// text, and for the numbers that the functions durations and fractions refuse.
+// text, for the numbers that the functions durations and fractions refuse, and for missing numbers.
 func check(conf map[string]any, hints, choices map[string]string, sections ...Section) error {
-	return errors.Join(slices.Concat(unknown(conf, hints, sections), notText(conf, choices), durations(conf, sections), fractions(conf, sections))...)
+	return errors.Join(slices.Concat(unknown(conf, hints, sections), notText(conf, choices), durations(conf, sections), fractions(conf, sections), missing(conf, sections))...)
 }
 
 // unknown returns an error for every key that is in a section but not in its struct.

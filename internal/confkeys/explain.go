@@ -81,6 +81,19 @@ func fractions(conf map[string]any, sections []Section) []error {
 	return errs
 }
 
+// missing returns an error for every duration or number without a value, as in the line
+// "idle_timeout:". The Collector would read it as 0, which often means no limit. An environment
+// variable that is not set has the same effect.
+func missing(conf map[string]any, sections []Section) []error {
+	var errs []error
+	walk("", rootOf(sections), conf, func(f entry) {
+		if f.value == nil && f.typ != nil && f.typ.Kind() >= reflect.Int && f.typ.Kind() <= reflect.Float64 {
+			errs = append(errs, fmt.Errorf("%s has no value: set it, or remove it to use the default", f.path))
+		}
+	})
+	return errs
+}
+
 type entry struct {
 	path  string
 	typ   reflect.Type // nil for a key that does not exist

@@ -126,7 +126,7 @@ func TestDurations(t *testing.T) {
 	}
 	f("", "15s")
 	f("", 0)
-	f("", nil)
+	f("queue::interval has no value: set it, or remove it to use the default", nil)
 	f("", int64(time.Second))
 	f("queue::interval is 15 without a unit: write 15s or 15ms", 15)
 	f("queue::interval is 15000 without a unit: write 15000ms", 15000)
@@ -151,6 +151,7 @@ func TestFractions(t *testing.T) {
 		}
 		require.EqualError(t, err, want)
 	}
+	f("inner::queue_size has no value: set it, or remove it to use the default", nil)
 	f("", 3)
 	f("", 3.0)
 	f("", 1e9)

@@ -148,6 +148,8 @@ func TestConfigMistakes(t *testing.T) {
 			require.Contains(t, err.Error(), want)
 		}
 	}
+	f(nil, "timeouts::idle", "has no value: set it, or remove it to use the default")
+	f(nil, "limits::max_streams", "has no value: set it, or remove it to use the default")
 	f("", "endpoint", "is missing", `such as "localhost:4320"`)
 	f(nil, "endpoint", "is missing")
 	f("64MiB", "max_recv_msg_size_mib", `is "64MiB": set it to a whole number, such as 64`)
