@@ -289,7 +289,8 @@ func TestExamplesKeepItems(t *testing.T) {
 }
 
 // TestArchive runs the example archive.yaml, which writes files and objects. The file tool reads
-// all of them, the example follower.yaml reads the files, and restore.yaml reads the objects.
+// all of them, the example follower.yaml reads the files, and restore.yaml reads the objects, also
+// on a machine with another time zone.
 func TestArchive(t *testing.T) {
 	backend := s3mem.New()
 	require.NoError(t, backend.CreateBucket("telemetry"))
@@ -298,7 +299,7 @@ func TestArchive(t *testing.T) {
 	dir, address, binary := t.TempDir(), freeport.Address(t), collectorBinary(t)
 	objects := []string{"S3=" + server.URL, "AWS_ACCESS_KEY_ID=key", "AWS_SECRET_ACCESS_KEY=secret"}
 	began := time.Now()
-	p := start(t, binary, "archive", address, append(objects, "GATEWAY="+address, "ARCHIVE="+dir)...)
+	p := start(t, binary, "archive", address, append(objects, "GATEWAY="+address, "ARCHIVE="+dir, "TZ=Asia/Tokyo")...)
 	from := startSenders(t, address)
 	from.send(t, 0, 1000)
 	from.stop(t)
@@ -326,7 +327,7 @@ func TestArchive(t *testing.T) {
 	}
 
 	to = newSink(t)
-	restore := start(t, binary, "restore", "", append(objects, "BACKEND="+to.address,
+	restore := start(t, binary, "restore", "", append(objects, "BACKEND="+to.address, "TZ=America/New_York",
 		"FROM="+began.Truncate(time.Minute).Format(time.RFC3339), "TO="+time.Now().Add(time.Minute).Format(time.RFC3339))...)
 	for _, signal := range []string{"traces", "metrics"} {
 		require.Eventually(t, func() bool { return to.ledgers[signal].missing(1000) == 0 }, time.Minute, 50*time.Millisecond, signal)
