@@ -17,8 +17,8 @@
 //	struct*.go   oneof.go multimap.go array.go enum.go root.go   one kind each
 //	copy.go      methods that copy values
 //	unshare.go   methods that replace shared values by copies
-//	text.go      values of text that have references to a dictionary
-//	stream.go    the fields and dictionaries of a stream
+//	text.go      methods that print values as text and JSON
+//	stream.go    the types and dictionaries that a root reaches
 //	doc_text.go, schema_text.go   comments; the text of the schema
 //
 // Go functions print the code, not templates: nearly every printed line depends on

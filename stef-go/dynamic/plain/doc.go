@@ -23,7 +23,8 @@
 // # Files
 //
 // reader.go passes records to the form of their root: logs.go, spans.go or metrics.go. recognise.go
-// decides whether a stream is in the compact form. The other files restore parts of records:
+// decides whether a stream is in the compact form, view.go accesses the fields of its records, and
+// errors.go has the errors. The other files restore parts of records:
 //
 //	residual.go    codes of numbers and times
 //	ids.go         traces and ids
