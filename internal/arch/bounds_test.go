@@ -86,7 +86,7 @@ func TestSmallBounds(t *testing.T) {
 	const tests = "^(TestRandomStreams|TestCompactRecords)$"
 	cmd := exec.Command("go", "test", "-short", "-vet=off", "-overlay", path, "-run", tests, "./stef-pdata", "./stef-spec")
 	cmd.Dir = root
-	cmd.Env = append(os.Environ(), "STEF_STREAMS=40")
+	cmd.Env = append(os.Environ(), "STEF_STREAMS=25")
 	output, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%s", output)
 	require.NotContains(t, string(output), "no tests to run")
