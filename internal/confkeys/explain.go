@@ -200,7 +200,7 @@ func (f *entry) notTexts() error {
 			if pair, ok := value.(map[string]any); ok && pairs(f.typ) {
 				errs = append(errs, check(join(path, "value"), index+".value", pair["value"]))
 			} else if f.typ.Kind() == reflect.Slice && f.typ.Elem().Kind() == reflect.String {
-				errs = append(errs, check(path, index, value))
+				errs = append(errs, check(path, f.path[strings.LastIndexByte(f.path, ':')+1:]+index, value))
 			}
 		}
 	}

@@ -112,6 +112,19 @@ func TestNotTexts(t *testing.T) {
 	f("headers[0]::value is a number: write it in quotation marks", map[string]any{"headers": []any{map[string]any{"name": "a", "value": 1.5}}})
 	f("labels::a is a number: write it in quotation marks", map[string]any{"labels": map[string]any{"a": 1}})
 	f("names[1] is a number: write it in quotation marks", map[string]any{"names": []any{"a", 2}})
+	type lists struct {
+		Include []string `mapstructure:"include"`
+		Exclude []string `mapstructure:"exclude"`
+	}
+	type nested struct {
+		Files lists `mapstructure:"files"`
+	}
+	conf := map[string]any{"include": []any{1}, "exclude": []any{2}}
+	require.EqualError(t, explain(errors.New("'exclude[0]' expected type 'string'"), conf, nil, nil, Of[lists]("")),
+		"exclude[0] is a number: write it in quotation marks")
+	conf = map[string]any{"files": conf}
+	require.EqualError(t, explain(errors.New("'files.exclude[0]' expected type 'string'"), conf, nil, nil, Of[nested]("")),
+		"files::exclude[0] is a number: write it in quotation marks")
 }
 
 func TestDurations(t *testing.T) {
