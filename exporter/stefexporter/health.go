@@ -47,6 +47,7 @@ type health struct {
 	cause       string    // cause of the last warning and of the status
 	said        []string  // causes of all warnings about the problem
 	warned      time.Time // time of the last warning
+	noticed     time.Time // when the problem was last noticed
 	quiet       bool      // the problem began without a warning, so its end is not logged either
 
 	acceptedAt time.Time // when the peer last accepted a request or acknowledged a batch
@@ -174,7 +175,11 @@ func (h *health) bad(err error, undelivered bool) {
 	cause := causeOf(err)
 	lately := cause == h.cause && time.Since(h.warned) < logPeriod
 	changed := h.change(componentstatus.StatusRecoverableError)
-	if !changed && !h.newCause(cause, stefgrpc.FromStatus(err).Kind == stefgrpc.KindAuth) {
+	// Without batches, an exporter of OTLP does not notice the end of an outage. So after a long time without a
+	// failure, this may be another outage.
+	again := h.status == componentstatus.StatusRecoverableError && time.Since(h.noticed) >= repeatPeriod
+	h.noticed = time.Now()
+	if !changed && !again && !h.newCause(cause, stefgrpc.FromStatus(err).Kind == stefgrpc.KindAuth) {
 		return
 	}
 	h.undelivered = undelivered
@@ -195,7 +200,7 @@ func (h *health) bad(err error, undelivered bool) {
 	if undelivered {
 		what = "delivered"
 	}
-	if changed {
+	if changed || again {
 		h.said = nil
 	}
 	h.cause, h.said, h.warned = cause, append(h.said, cause), time.Now()
@@ -255,7 +260,7 @@ func (h *health) known(err error) (log bool) {
 		h.warnings.end(h)
 	} else {
 		log = answerOf(err) != nil || h.warnings.first(h.config.ClientConfig.Endpoint, h)
-		h.failures, h.cause, h.warned, h.quiet = failuresUntilBad, causeOf(err), time.Now(), !log
+		h.failures, h.cause, h.warned, h.noticed, h.quiet = failuresUntilBad, causeOf(err), time.Now(), time.Now(), !log
 		h.said = []string{h.cause}
 		status, event = componentstatus.StatusRecoverableError, componentstatus.NewRecoverableErrorEvent(err)
 	}

@@ -295,3 +295,23 @@ func TestHalfThrottled(t *testing.T) {
 		require.NoError(t, x.Shutdown(t.Context()))
 	}
 }
+
+// TestWarnsOfNextOutage: without batches, the exporter does not notice the end of an outage. A failure long after the
+// last one is logged, also with the same cause.
+func TestWarnsOfNextOutage(t *testing.T) {
+	core, logs := observer.New(zap.WarnLevel)
+	h := newHealth(testConfig("gw:4320"), "traces", &statusHost{Host: componenttest.NewNopHost()}, zap.New(core))
+	refused := errors.New("dial tcp 127.0.0.1:4320: connect: connection refused")
+	fails := func(since time.Duration) int {
+		h.warned, h.noticed = time.Now().Add(-time.Hour), time.Now().Add(-since)
+		h.failing(refused)
+		h.failing(refused)
+		return len(logs.TakeAll())
+	}
+	require.Equal(t, 1, fails(time.Hour))
+	require.Zero(t, fails(repeatPeriod-time.Second), "the outage lasts")
+	require.Equal(t, 1, fails(repeatPeriod))
+	h.failedPermanently(errors.New("incompatible"))
+	logs.TakeAll()
+	require.Zero(t, fails(time.Hour))
+}
