@@ -134,7 +134,7 @@ func (d *decompression) logLarge() {
 	}
 	if skipped, ok := d.busy.due(); ok {
 		d.logger.Warn("Compressed OTLP requests of more than 4 MiB wait, because other requests are being decompressed. Senders with smaller batches would not wait.",
-			zap.Int64("large_places", maxLargePermits()), zap.Int64("waiting", d.waiting()), zap.Int64("not_logged", skipped))
+			zap.Int64("large_permits", maxLargePermits()), zap.Int64("waiting", d.waiting()), zap.Int64("not_logged", skipped))
 	}
 }
 
