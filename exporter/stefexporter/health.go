@@ -207,7 +207,7 @@ func (h *health) bad(err error, undelivered bool) {
 	if !h.silent {
 		h.warnings.end(h)
 	} else if !undelivered && !h.warnings.first(endpoint, h) { // another signal logged it
-		h.quiet = changed || quiet
+		h.quiet = changed || again || quiet
 		return
 	}
 	h.logger.Warn(fmt.Sprintf("No %s can be %s to %s at present.", h.signal, what, endpoint), zap.Error(err))

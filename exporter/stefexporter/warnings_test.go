@@ -174,3 +174,34 @@ func TestWarnings(t *testing.T) {
 	require.True(t, w.first("c", 1))
 	require.Len(t, w.about, 1)
 }
+
+// TestWarningsOfNextOutages: metrics have had no batches since an earlier outage. In the next outage, logs log first.
+// Metrics log it, too, as soon as they have the problem for longer than logs.
+func TestWarningsOfNextOutages(t *testing.T) {
+	core, logs := observer.New(zap.WarnLevel)
+	w := &warnings{}
+	refused := errors.New(otlpFailed + "dial tcp 127.0.0.1:4320: connect: connection refused")
+	of := func(signal string) *health {
+		h := newHealth(otlpConfig("gw:4320"), signal, componenttest.NewNopHost(), zap.New(core))
+		h.warnings = w
+		return h
+	}
+	metrics, records := of("metrics"), of("logs")
+	fail := func(h *health) (lines []string) {
+		for range failuresUntilBad {
+			h.requestFailed(refused, codes.Unavailable)
+		}
+		for _, e := range logs.TakeAll() {
+			lines = append(lines, e.Message)
+		}
+		return lines
+	}
+	require.Len(t, fail(metrics), 1)
+	clear(w.about) // the peer answered logs, long ago
+	metrics.noticed = time.Now().Add(-repeatPeriod)
+	require.Equal(t, []string{"No logs can be sent to gw:4320 at present."}, fail(records))
+	require.Empty(t, fail(metrics), "the line of logs stands for all signals")
+	clear(w.about)
+	metrics.warned = time.Now().Add(-logPeriod)
+	require.Equal(t, []string{"No metrics can be sent to gw:4320 at present."}, fail(metrics))
+}
