@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/otelstef/stef/cmd/stef/internal/cli"
+	"github.com/otelstef/stef/internal/freeport"
 )
 
 // lines is a buffer that several goroutines may use.
@@ -40,7 +41,7 @@ func TestReplayIdle(t *testing.T) {
 		return `{"resourceSpans":[{"scopeSpans":[{"spans":[{"name":"a","startTimeUnixNano":"` + time + `"}]}]}]}` + "\n"
 	}
 	slow := m.file("slow.json", []byte(span("1700000000000000000")+span("1700003600000000000")))
-	address, stop, wait := recording(t, filepath.Join(m.dir, "idle-{signal}.stef"))
+	address, stop, wait := recording(t, "--listen", freeport.Address(t), filepath.Join(m.dir, "idle-{signal}.stef")) // nothing else listens there afterwards
 	var stderr lines
 	interrupt := new(cli.Interrupt)
 	done := make(chan int)

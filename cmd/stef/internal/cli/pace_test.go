@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/otelstef/stef/cmd/stef/internal/cli"
+	"github.com/otelstef/stef/internal/freeport"
 	"github.com/otelstef/stef/internal/replay"
 )
 
@@ -53,7 +54,8 @@ func TestReplayEndpointGone(t *testing.T) {
 			t.Parallel()
 			m := newMistakes(t)
 			slow := m.file("slow.json", []byte(spanAt(0)+spanAt(3000)))
-			address, end, wait := recording(t, filepath.Join(m.dir, "gone-{signal}.stef"))
+			// With a port of freeport, nothing else listens at the address after the end.
+			address, end, wait := recording(t, "--listen", freeport.Address(t), filepath.Join(m.dir, "gone-{signal}.stef"))
 			var stderr lines
 			interrupt, done := new(cli.Interrupt), make(chan int)
 			go func() {
