@@ -46,7 +46,7 @@ func (r *Ranking) Rank(n int, compare func(a, b uint32) int) {
 	merged := r.spare[:0]
 	ranks := append(r.Ranks[:len(r.Ranks):len(r.Ranks)], make([]uint32, n+1-len(r.Ranks))...)
 	rank := uint32(0)
-	// place assigns the next rank to an id. On a tie, it assigns the rank of the id before it.
+	// place assigns the next rank to an id. On a tie, it assigns the rank of the previous id.
 	place := func(id uint32, tie bool) {
 		if !tie || len(merged) == 0 {
 			rank++
