@@ -12,9 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Writer and reader keep habits for each span name: what they learned from its spans. A writer looks them
-// up by the text of the name, a reader by its address, which can differ for equal names. Both must find
-// the same habits, even if names evict each other from their caches.
+// Writer and reader keep habits for each span name. A writer looks the habits up by the text of the
+// name, and a reader by the address of the name. Equal names can have different addresses. Writer
+// and reader must find the same habits, even if names evict each other from their caches.
 func TestHabitsOfNames(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	var writer, reader Spans
