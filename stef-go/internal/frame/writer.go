@@ -138,8 +138,8 @@ func (w *Writer) Frame(flags stef.FrameFlags, records uint64, tree *column.Write
 	}
 	w.out = head
 	if first && size > smallestBuffer {
-		// Earlier frames enlarged their buffers with append, perhaps to twice the size that they
-		// needed. So look for a buffer of up to twice the size.
+		// Earlier frames enlarged their buffers with append, perhaps to twice the necessary size.
+		// So look for a buffer of up to twice the size.
 		w.out = append(takeBuffer(2*size), head...)
 		releaseBuffer(head)
 	}
@@ -164,8 +164,9 @@ func (w *Writer) Frame(flags stef.FrameFlags, records uint64, tree *column.Write
 	return len(frame), w.write(frame)
 }
 
-// compress compresses the content of a frame into out: the record count and the size table,
-// which out contains before the call, and the columns of tree. size is the size of the content.
+// compress compresses the content of a frame into out. The content consists of the record count and
+// the size table, which out contains before the call, and of the columns of tree. size is the size
+// of the content.
 func (w *Writer) compress(flags *stef.FrameFlags, tree *column.WriteTree, size int) error {
 	w.column = append(w.column[:0], w.out[headRoom:]...)
 	w.out = w.out[:headRoom]

@@ -35,8 +35,8 @@ func TestReferenceStream(t *testing.T) {
 	f("02 0f 18 28b52ffd 04 68 780000 01 03 69 3a fe 03 00 0c 68 65 6c 6c 6f 31 02")
 }
 
-// texts returns the contents of n frames. Each repeats the contents before it, so it compresses well only
-// if the decoder still has them.
+// texts returns the contents of n frames. Each content repeats the earlier contents, so it
+// compresses well only if the decoder still has the earlier contents.
 func texts(n, size int) []string {
 	rnd := rand.New(rand.NewPCG(7, 7))
 	words := make([]string, 200)
