@@ -107,8 +107,8 @@ func (s *Stream) idleTime(now time.Time) time.Duration {
 }
 
 // serverIdle is a time. If a stream that was idle for this time ends gracefully with OK, the
-// machine assumes that the server ended it because it was idle. Servers also end streams with OK at
-// their maximum age.
+// machine assumes that idleness was the reason. Servers also end streams with OK at their maximum
+// age.
 const serverIdle = 5 * time.Second
 
 // wasIdle reports whether idleness is the likely reason why the server ended a stream

@@ -8,12 +8,11 @@ import "time"
 // callers estimates how many callers of Send wait for an answer before they send their next
 // batch. Once all of them wait for the same frame, no further batch can join this frame.
 //
-// A frame is evidence of their number if all of this is true: it waited, but no further batch
-// joined it; no other batches were in flight; its batches were submitted soon after an
-// answer. Such batches most likely come from all callers that wait for answers: the last
-// answers released these callers, and each has submitted its next batch. Callers that do not
-// wait for answers rarely cause such frames several times in a row with the same number of
-// batches.
+// A frame is evidence of the number of callers if all of this is true: the frame waited, but no
+// further batch joined it; no other batches were in flight; its batches were submitted soon after
+// an answer. Such batches most likely come from all callers that wait for answers: the last answers
+// released these callers, and each has submitted its next batch. Callers that do not wait for
+// answers rarely cause such frames several times in a row with the same number of batches.
 type callers struct {
 	waited   int // callers that waited for the last frame that is evidence
 	frames   int // consecutive frames that are evidence with the same number of callers
