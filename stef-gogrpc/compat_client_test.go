@@ -270,8 +270,8 @@ func TestCompatClientCuts(t *testing.T) {
 
 // The server announces an older schema, but it can also read its own schema, which is newer. The
 // client has a schema that is newer than the announced schema. Clients of the reference
-// implementation then ignore the announced schema and write their own schema. The server accepts
-// this up to its own schema. It refuses a schema that is newer than its own, and sends the reason.
+// implementation then ignore the announced schema and write their own schema. The server accepts a
+// schema that is not newer than its own. It refuses a newer schema, and sends the reason.
 func TestCompatClientNewer(t *testing.T) {
 	saw := make(chan served, 1)
 	conn := serveRoots(t, decoding(saw), publishedWire)

@@ -264,10 +264,10 @@ func goneAway(e *Error) bool {
 }
 
 // cutShort reports whether the stream ended without a status of the server: a proxy or the server
-// reset it, or ended it within its data. gRPC at this end then creates a status. When a server
-// sends a status with the same code, the error is permanent, but a stream that was cut may be
-// retried. Only PERMISSION_DENIED stays permanent: the peer resets a stream with this code because
-// the connection is not secure enough.
+// reset the stream, or ended the stream in the middle of the data. gRPC at this end then creates a
+// status. When a server sends a status with the same code, the error is permanent, but a stream
+// that was cut may be retried. Only PERMISSION_DENIED stays permanent: the peer resets a stream
+// with this code because the connection is not secure enough.
 func cutShort(e *Error) bool {
 	text := e.Err.Error()
 	switch e.Code {

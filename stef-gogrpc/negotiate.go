@@ -58,9 +58,9 @@ func agree(root *schema.Struct, dictBytes int, server *wire.Capabilities) (agree
 	return a, nil
 }
 
-// writerOptions returns the options that make a writer follow the agreement. They
-// always announce the schema, even where this is optional, so that a recording of
-// the stream states its schema.
+// writerOptions returns the options that make a writer follow the agreement. The options always
+// announce the schema, even where this is optional, so that a recording of the stream states its
+// schema.
 func (a *agreement) writerOptions() []stef.WriterOption {
 	options := []stef.WriterOption{
 		stef.WithSchemaHeader(), stef.WithDictBytes(a.dictBytes), stef.WithSchema(slices.Clone(a.wire)),

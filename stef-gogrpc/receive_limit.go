@@ -282,8 +282,9 @@ func (c *limitedConn) received(b []byte) (grown, open bool) {
 	})
 	grown = c.held.Load() > before
 	if grown && !c.listed {
-		// List c only now. If gRPC cannot send its settings, it closes the inner connection and
-		// never calls Close of c. Then c would stay in connections forever.
+		// Add c to the list of connections only now. If gRPC cannot send its settings, it closes
+		// the inner connection and never calls Close of c. Then c would stay in connections
+		// forever.
 		c.listed = true
 		c.limit.mu.Lock()
 		c.limit.connections[c] = struct{}{}

@@ -56,8 +56,8 @@ func store(out *files, s *stefgrpc.ServerStream) error {
 }
 
 // This server writes the records of all clients to files, with one Writer. Before Write returns, it
-// passes the records to the operating system. With rotate.SyncFlush, it also waits until they are on
-// the disk.
+// passes the records to the operating system. With rotate.SyncFlush, Write also waits until the
+// records are on the disk.
 func ExampleServer_files() {
 	dir, err := os.MkdirTemp("", "telemetry")
 	if err != nil {

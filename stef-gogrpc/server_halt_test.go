@@ -58,7 +58,7 @@ func TestStopReading(t *testing.T) {
 
 // TestStopReadingWithinChunk: if StopReading stops a reader within a chunk, the reader returns the
 // error that the stream is truncated. The client must not receive this error as INVALID_ARGUMENT,
-// because it would drop a batch although it has sent nothing wrong.
+// because the client would drop a batch although it has sent nothing wrong.
 func TestStopReadingWithinChunk(t *testing.T) {
 	truncated := &stef.FormatError{Err: fmt.Errorf("%w: %w", stef.ErrCorrupt, io.ErrUnexpectedEOF)}
 	f := func(want codes.Code, stop bool, result error) {

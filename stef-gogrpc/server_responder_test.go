@@ -267,7 +267,8 @@ func TestServerSendsManyRangesInParts(t *testing.T) {
 	})
 }
 
-// If sending a response fails, the server does not send it again, and does not count it as sent.
+// If a response cannot be sent, the server does not send the response again, and does not count it
+// as sent.
 func TestResponderGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sends := 0

@@ -115,7 +115,7 @@ func TestShutdownWaitsForAcknowledgements(t *testing.T) {
 	})
 }
 
-// If a stream cannot end gracefully, Shutdown aborts it at its deadline.
+// If a stream cannot end gracefully, Shutdown aborts the stream at the deadline.
 func TestShutdownAtItsDeadline(t *testing.T) {
 	f := func(name string, after time.Duration, h HandlerFunc, before func(p *scripted)) {
 		t.Run(name, func(t *testing.T) {

@@ -254,9 +254,9 @@ func (s *ServerStream) AckUpTo(id uint64) {
 	s.responses.note(func(l *ledger.Receiver) { l.Ack(id) })
 }
 
-// Ack accepts the records with the ids from, …, to. Use it when earlier records are not
-// finished yet. Like Reject, it can wait, and it panics if from is 0 or greater than to:
-// record ids begin at 1.
+// Ack accepts the records with the ids from, …, to. Use it when earlier records are not finished
+// yet. Like Reject, Ack can wait, and Ack panics if from is 0 or greater than to: record ids begin
+// at 1.
 func (s *ServerStream) Ack(from, to uint64) {
 	checkRange("Ack", from, to)
 	s.responses.note(func(l *ledger.Receiver) { l.Finish(IDRange{From: from, To: to}) })

@@ -182,10 +182,10 @@ func startSession[B any](
 // Send also fails immediately while no stream can be opened because of a mistake in the program,
 // such as a nil root.
 //
-// The session uses the batch until Send returns. One goroutine at a time reads it,
-// and reads it again if the session sends it again. If ctx ends during encoding,
-// Send waits for the end of the encoding: AckTimeout at most, if the destination
-// has stopped reading data.
+// The session uses the batch until Send returns. One goroutine at a time reads the batch. If the
+// session sends the batch again, it also reads the batch again. If ctx ends during encoding, Send
+// waits for the end of the encoding: AckTimeout at most, if the destination has stopped reading
+// data.
 func (s *Session[B]) Send(ctx context.Context, batch B) error {
 	j := s.jobs.Get().(*job[B])
 	j.batch, j.ctx = batch, ctx

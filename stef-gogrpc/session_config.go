@@ -211,7 +211,7 @@ func (c *SessionConfig) lifetime(slot int, regular bool) time.Duration {
 }
 
 // duration returns the duration of ns nanoseconds. The float64 of the longest Duration is one more
-// than this Duration, so its conversion would overflow.
+// than this Duration, so the conversion of this float64 would overflow.
 func duration(ns float64) time.Duration {
 	if ns >= math.MaxInt64 {
 		return math.MaxInt64

@@ -37,8 +37,8 @@ type SessionEvents struct {
 	BatchRejected func(stream int, batch BatchInfo, err *RejectedError)
 	// BatchUnencodable reports a batch that could not be encoded, or whose items were all left out.
 	BatchUnencodable func(stream int, err *BatchError)
-	// BatchRedispatched reports an encoded batch of the given size that another
-	// stream must send, because its own stream ended without answering it.
+	// BatchRedispatched reports an encoded batch of the given size that another stream must send,
+	// because the stream of the batch ended before the batch was answered.
 	BatchRedispatched func(stream int, bytes int64)
 	// BatchHandedBack reports a batch that was returned to its caller. stream is -1 if no
 	// stream accepted the batch.
