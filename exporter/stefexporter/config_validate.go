@@ -337,9 +337,10 @@ func (c *Config) validateHeaders() error {
 	return errors.Join(errs...)
 }
 
-// checkHeaderNames rejects names that gRPC cannot send: every stream and request would fail. The factory
-// calls it, and not Validate, because this exporter must load a sample configuration of the stef
-// exporter in the Collector's contrib repository, which has such a header.
+// checkHeaderNames rejects names that gRPC cannot send: every stream and request would fail. The
+// factory calls checkHeaderNames. Validate does not, because this exporter must be able to load a
+// sample configuration that has such a header: the sample of the stef exporter in the Collector's
+// contrib repository.
 func (c *Config) checkHeaderNames() error {
 	var errs []error
 	for name, value := range c.ClientConfig.Headers.Iter {

@@ -43,7 +43,7 @@ type unsent[B any] struct {
 	delay time.Duration // requested by the peer
 }
 
-// asError returns the error with which exporterhelper sends the items again.
+// asError returns an error that makes exporterhelper send the items again.
 func (u *unsent[B]) asError(c *Config, s splitter[B]) error {
 	err := u.err
 	if most := c.RetryConfig.MaxElapsedTime; c.RetryConfig.Enabled && most > 0 && u.delay > most {
