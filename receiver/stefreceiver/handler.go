@@ -14,7 +14,7 @@ import (
 )
 
 // handler serves both protocols of a signal. Each pipe has its own batch type; this interface hides
-// it.
+// the type.
 type handler interface {
 	// handle registers the pipe as the handler of STEF streams that have the root struct of its
 	// signal.

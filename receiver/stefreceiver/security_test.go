@@ -216,8 +216,8 @@ func TestHandshakeCauses(t *testing.T) {
 	require.Contains(t, logs.All()[1].Message, "The client does not accept the certificate of this receiver")
 }
 
-// If clients use TLS and the receiver does not, it logs one of them each minute. It does not log clients
-// that send other bytes.
+// If clients use TLS and the receiver does not, the receiver logs one of these clients each minute.
+// It does not log clients that send other bytes.
 func TestClientsWithTLS(t *testing.T) {
 	core, logs := observer.New(zap.WarnLevel)
 	config := testConfig()
