@@ -24,7 +24,7 @@ func fuzzMessages(f *testing.F, s signal) {
 }
 
 // If stefotlp and stefpdata both accept a message, they write the same records, and read the same
-// content from them.
+// content from these records.
 func FuzzMetricsOTLP(f *testing.F) { fuzzMessages(f, signals[0]) }
 func FuzzTracesOTLP(f *testing.F)  { fuzzMessages(f, signals[1]) }
 func FuzzLogsOTLP(f *testing.F)    { fuzzMessages(f, signals[2]) }

@@ -18,7 +18,7 @@ import (
 )
 
 // For any OTLP content in any protobuf encoding, stefotlp and stefpdata write the same records, and
-// read the same content from them.
+// read the same content from these records.
 func TestRandomMessages(t *testing.T) {
 	rounds := uint64(400)
 	if testing.Short() {

@@ -123,7 +123,8 @@ func (k *seenPair) onMiss(p *parser, x extent, hash uint16) bool {
 	return k.learn(p, x)
 }
 
-// learn sets k to the KeyValue in x, unless it is damaged or seenPair cannot hold it.
+// learn sets k to the KeyValue in x, unless the KeyValue is damaged or does not fit into a
+// seenPair.
 func (k *seenPair) learn(p *parser, x extent) bool {
 	unknown := p.unknown
 	key, c, ok := p.keyValue(x)

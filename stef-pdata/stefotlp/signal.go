@@ -101,8 +101,8 @@ func looksLike(b []byte, reason string) string {
 	return reason
 }
 
-// framed returns the number of messages in b if each of them follows its length, as in
-// files of the Collector's file exporter, and otherwise 0.
+// framed returns the number of messages in b if each message is preceded by its length, as in files
+// of the Collector's file exporter. Otherwise framed returns 0.
 func framed(b []byte) (messages int) {
 	for ; len(b) > 0; messages++ {
 		if len(b) < 4 || uint64(binary.BigEndian.Uint32(b)) > uint64(len(b)-4) {
