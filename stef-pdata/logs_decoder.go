@@ -30,9 +30,9 @@ func NewLogsDecoder(r *otelstef.LogsReader, options ...DecoderOption) *LogsDecod
 	return d
 }
 
-// Reset prepares the decoder for the next stream of its reader, which must have been reset
-// before. Afterwards the decoder returns the same batches as a new decoder. A batch may share
-// memory with batches of the previous stream, as it may with earlier batches of its stream.
+// Reset prepares the decoder for the next stream of its reader, which must have been reset before.
+// Afterwards the decoder returns the same batches as a new decoder. A batch may share memory with
+// earlier batches, also with those of the previous stream.
 func (d *LogsDecoder) Reset() {
 	d.reset()
 	d.build.Joiner.Reset()

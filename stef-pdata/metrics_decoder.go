@@ -38,9 +38,9 @@ func NewMetricsDecoder(r *otelstef.MetricsReader, options ...DecoderOption) *Met
 	return d
 }
 
-// Reset prepares the decoder for the next stream of its reader, which must have been reset
-// before. Afterwards the decoder returns the same batches as a new decoder. A batch may share
-// memory with batches of the previous stream, as it may with earlier batches of its stream.
+// Reset prepares the decoder for the next stream of its reader, which must have been reset before.
+// Afterwards the decoder returns the same batches as a new decoder. A batch may share memory with
+// earlier batches, also with those of the previous stream.
 func (d *MetricsDecoder) Reset() {
 	d.reset()
 	d.metric, d.hasMetric, d.metricFault = nil, false, nil

@@ -42,7 +42,8 @@ func tooDeep(m pcommon.Map) { deep(m.PutEmpty("deep"), stefpdata.MaxDepth+1) }
 
 func tooLarge(m pcommon.Map) { m.PutStr("large", strings.Repeat("x", stefpdata.MaxItemBytes)) }
 
-// threePoints returns a batch with a gauge of three numbered points, and the gauge.
+// threePoints returns a batch that has a gauge with three numbered points. It also returns the
+// gauge.
 func threePoints() (pmetric.Metrics, pmetric.Metric) {
 	md := pmetric.NewMetrics()
 	m := md.ResourceMetrics().AppendEmpty().ScopeMetrics().AppendEmpty().Metrics().AppendEmpty()

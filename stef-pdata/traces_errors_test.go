@@ -18,7 +18,8 @@ import (
 	descriptors "github.com/otelstef/stef/internal/signal"
 )
 
-// threeSpans returns a batch with three spans, each with its own start time, and the spans.
+// threeSpans returns a batch with three spans, each with its own start time. It also returns the
+// spans.
 func threeSpans() (ptrace.Traces, ptrace.SpanSlice) {
 	td := ptrace.NewTraces()
 	spans := td.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty().Spans()
