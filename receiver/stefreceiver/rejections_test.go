@@ -10,12 +10,17 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/component/componenttest"
 	"go.opentelemetry.io/collector/consumer"
 	"go.opentelemetry.io/collector/consumer/consumererror"
+	"go.opentelemetry.io/collector/consumer/consumertest"
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/pmetric"
+	"go.opentelemetry.io/collector/receiver/receivertest"
 	"google.golang.org/grpc/codes"
 
+	"github.com/otelstef/stef/internal/signal"
+	"github.com/otelstef/stef/receiver/stefreceiver/internal/metadata"
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
@@ -82,4 +87,26 @@ func TestBadCountOnce(t *testing.T) {
 	send().awaitAck(3)
 	require.EqualValues(t, 1, sumOf(t, r.telemetry, "otelcol_receiver_stef_records_rejected", "reason", badForOTLP))
 	r.requireIdle()
+}
+
+// TestRejectionsAreBounded: a batch stays in the pipeline while many later batches are rejected. The stream stores a
+// bounded number of rejections, and counts each once.
+func TestRejectionsAreBounded(t *testing.T) {
+	telemetry := componenttest.NewTelemetry()
+	settings := receivertest.NewNopSettings(metadata.Type)
+	settings.TelemetrySettings = telemetry.NewTelemetrySettings()
+	shared, err := newShared(testConfig(), settings)
+	require.NoError(t, err)
+	p, err := newPipe(signal.Metrics, metricsOperation, shared.core, settings, consumertest.NewNop().ConsumeMetrics)
+	require.NoError(t, err)
+	s := newStream(p, &fakeTransport{ctx: t.Context(), settled: map[uint64]int{}})
+	const batches = maxRejections + 100
+	for id := uint64(2); id < 2+batches; id++ {
+		s.answer(&batch[pmetric.Metrics]{from: id, to: id}, permanentlyRefused)
+		require.LessOrEqual(t, len(s.rejections.list), maxRejections)
+	}
+	s.answer(&batch[pmetric.Metrics]{from: 1, to: 1}, accepted)
+	require.Empty(t, s.rejections.list)
+	require.EqualValues(t, batches, sumOf(t, telemetry, "otelcol_receiver_stef_records_rejected", "reason", badForPipeline))
+	require.NoError(t, telemetry.Shutdown(t.Context()))
 }
