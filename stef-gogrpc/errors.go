@@ -18,6 +18,8 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/otelstef/stef/internal/grpcstatus"
 )
 
 // Kind classifies an Error by what a sender should do about it.
@@ -137,13 +139,8 @@ func (e *Error) Retryable() bool {
 	if e.Kind == KindUnavailable {
 		return true
 	}
-	switch e.code() {
-	case codes.Canceled, codes.DeadlineExceeded, codes.Aborted, codes.OutOfRange, codes.Unavailable, codes.DataLoss:
-		return true
-	case codes.ResourceExhausted:
-		return e.namesDelay()
-	}
-	return false
+	code := e.code()
+	return grpcstatus.Retried(code) || code == codes.ResourceExhausted && e.namesDelay()
 }
 
 func (e *Error) namesDelay() bool { return e.HasRetryInfo || e.RetryDelay > 0 }
@@ -159,7 +156,7 @@ func (e *Error) GRPCStatus() *status.Status {
 			st = inner
 		}
 	}
-	if delay, named := retryInfo(st); !e.namesDelay() || named && delay == e.RetryDelay {
+	if delay, named := grpcstatus.RetryInfo(st); !e.namesDelay() || named && delay == e.RetryDelay {
 		return st
 	}
 	other := st.Proto() // a copy
@@ -184,7 +181,7 @@ func FromStatus(err error) *Error {
 	e := &Error{Err: plainStatus(err), Code: statusCode(err)}
 	e.Kind = kindOf(e.Code)
 	if st, ok := status.FromError(err); ok {
-		e.RetryDelay, e.HasRetryInfo = retryInfo(st)
+		e.RetryDelay, e.HasRetryInfo = grpcstatus.RetryInfo(st)
 	}
 	switch reason := Reason(err); { // more specific than the code
 	case reason == ReasonReconnect, reason == "" && goneAway(e):
@@ -316,13 +313,4 @@ func kindOf(code codes.Code) Kind {
 		return KindRejected
 	}
 	return KindUnknown
-}
-
-func retryInfo(st *status.Status) (delay time.Duration, ok bool) {
-	for _, detail := range st.Details() {
-		if info, isInfo := detail.(*errdetails.RetryInfo); isInfo {
-			return max(0, info.GetRetryDelay().AsDuration()), true
-		}
-	}
-	return 0, false
 }

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 	"time"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
@@ -21,6 +20,7 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/otelstef/stef/internal/grpcstatus"
 	stef "github.com/otelstef/stef/stef-go"
 )
 
@@ -110,26 +110,16 @@ func errUnknownRoot(name string, served []string) error {
 	return reasonStatus(codes.Unimplemented, text, ReasonUnknownRoot, 0)
 }
 
-// maxStatusText is the maximum size of the text of a status, and of its details. A status is sent
-// in headers. Clients and proxies limit the size of headers, often to 8 KiB. If headers are too
-// large, gRPC resets the stream, and the client gets INTERNAL instead of the status. The headers
-// contain the text twice: percent-encoded, and with the details in base64.
-const maxStatusText = 1 << 10
-
 func shortened(err error) error {
 	st, ok := status.FromError(err)
 	if !ok || st == nil {
 		return err
 	}
 	short := st.Proto() // a copy
-	// gRPC omits the details of a status whose text is not UTF-8.
-	short.Message = strings.ToValidUTF8(short.GetMessage(), "\uFFFD")
-	if len(short.GetMessage()) > maxStatusText {
-		short.Message = strings.ToValidUTF8(short.GetMessage()[:maxStatusText-len("…")], "") + "…"
-	}
+	short.Message = grpcstatus.Shorten(short.GetMessage())
 	details := len(short.GetDetails())
 	// Drop the largest detail first: the retry delay is small, so it remains.
-	for proto.Size(&rpcstatus.Status{Details: short.GetDetails()}) > maxStatusText {
+	for proto.Size(&rpcstatus.Status{Details: short.GetDetails()}) > grpcstatus.MaxText {
 		largest := slices.MaxFunc(short.GetDetails(), func(a, b *anypb.Any) int { return proto.Size(a) - proto.Size(b) })
 		short.Details = slices.DeleteFunc(short.GetDetails(), func(detail *anypb.Any) bool { return detail == largest })
 	}

@@ -19,6 +19,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/otelstef/stef/internal/grpcstatus"
 	stef "github.com/otelstef/stef/stef-go"
 )
 
@@ -91,8 +92,8 @@ func TestLongStatus(t *testing.T) {
 		status.Error(codes.Aborted, long),
 	} {
 		whole, st := FromStatus(wholeStatus(err)), statusOf(err)
-		require.LessOrEqual(t, len(status.Convert(st).Message()), maxStatusText)
-		require.Greater(t, len(status.Convert(st).Message()), maxStatusText-5)
+		require.LessOrEqual(t, len(status.Convert(st).Message()), grpcstatus.MaxText)
+		require.Greater(t, len(status.Convert(st).Message()), grpcstatus.MaxText-5)
 		require.True(t, utf8.ValidString(status.Convert(st).Message()))
 		e := FromStatus(st)
 		require.Equal(t, whole.Kind, e.Kind)
@@ -127,7 +128,7 @@ func TestLargeDetails(t *testing.T) {
 	require.NoError(t, err)
 	short := status.Convert(statusOf(fmt.Errorf("store: %w", st.Err())))
 	require.Equal(t, "full", short.Message())
-	require.Less(t, proto.Size(short.Proto()), maxStatusText)
+	require.Less(t, proto.Size(short.Proto()), grpcstatus.MaxText)
 	e := FromStatus(short.Err())
 	require.Equal(t, KindUnavailable, e.Kind)
 	require.Equal(t, time.Minute, e.RetryDelay)

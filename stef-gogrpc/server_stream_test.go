@@ -19,6 +19,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/otelstef/stef/internal/grpcstatus"
 	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/schema"
 	"github.com/otelstef/stef/stef-gogrpc/internal/wire"
@@ -248,7 +249,7 @@ func TestServerStatusOfHandler(t *testing.T) {
 
 	detailed := &Error{Kind: KindUnavailable, Code: codes.Unavailable, HasRetryInfo: true, RetryDelay: 3 * time.Second}
 	st := status.Convert(statusOf(fmt.Errorf("handler: %w", detailed)))
-	delay, ok := retryInfo(st)
+	delay, ok := grpcstatus.RetryInfo(st)
 	require.True(t, ok)
 	require.Equal(t, 3*time.Second, delay)
 	require.Equal(t, busyDelay, FromStatus(statusOf(errors.New("disk full"))).RetryDelay)
@@ -358,7 +359,7 @@ func TestServerBoundsStreams(t *testing.T) {
 		a, b := open(t, s, "Metrics"), open(t, s, "Metrics")
 		st := play(t, s).status(t)
 		requireStatus(t, st, codes.Unavailable, ReasonBusy)
-		delay, ok := retryInfo(st)
+		delay, ok := grpcstatus.RetryInfo(st)
 		require.True(t, ok)
 		require.Equal(t, busyDelay, delay)
 		require.Equal(t, ServerStats{Streams: 2, Opened: 2, Refused: 1}, s.Stats())

@@ -4,13 +4,13 @@
 package stefexporter
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
 	"go.opentelemetry.io/collector/consumer/consumererror"
 	"google.golang.org/grpc/codes"
 
+	"github.com/otelstef/stef/internal/streamerr"
 	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
 )
 
@@ -50,15 +50,11 @@ func decideRetry(err error, also alsoRetried) retryDecision {
 	}
 }
 
-// decideStreamRetry returns the retry decision for the batches of a stream that ended. If the
-// connection failed, or the client or the server closed the stream, the batches are
-// retried, because another stream can succeed.
+// decideStreamRetry returns the retry decision for the batches of a stream that ended. It also
+// retries the batches if the reason concerns only the stream, as streamerr.Retryable says.
 func decideStreamRetry(err error, also alsoRetried) retryDecision {
 	v := decideRetry(err, also)
-	switch stefgrpc.FromStatus(err).Kind {
-	case stefgrpc.KindUnavailable, stefgrpc.KindClosed, stefgrpc.KindCanceled, stefgrpc.KindProtocol:
-		v.retry = true
-	}
+	v.retry = v.retry || streamerr.Retryable(err)
 	return v
 }
 
@@ -103,12 +99,4 @@ var codeNames = [...]string{
 	codes.Unavailable:        "UNAVAILABLE",
 	codes.DataLoss:           "DATA_LOSS",
 	codes.Unauthenticated:    "UNAUTHENTICATED",
-}
-
-// withoutSTEF reports whether a failure means that the peer cannot accept streams of this signal:
-// the peer does not have the service, does not know the root, or has a schema that is not
-// compatible with the schema of the exporter.
-func withoutSTEF(err error) bool {
-	var e *stefgrpc.Error
-	return errors.As(err, &e) && (e.Kind == stefgrpc.KindUnimplemented || e.Kind == stefgrpc.KindIncompatible)
 }

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/otelstef/stef/internal/signal"
+	"github.com/otelstef/stef/internal/streamerr"
 	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
 )
 
@@ -127,7 +128,7 @@ func (x *route[B]) send(ctx context.Context, b B, items int) *failure {
 	}
 	if !x.usingOTLP.Load() {
 		f := x.stef.send(ctx, b, items)
-		if f == nil || x.otlp == nil || !withoutSTEF(f.err) {
+		if f == nil || x.otlp == nil || !streamerr.WithoutSTEF(f.err) {
 			return f
 		}
 		x.fallBack(f.err)
@@ -141,7 +142,7 @@ func (x *route[B]) send(ctx context.Context, b B, items int) *failure {
 		f.retry = f.retry || !refused
 		return f
 	}
-	if f = x.stef.send(ctx, b, items); f != nil && withoutSTEF(f.err) {
+	if f = x.stef.send(ctx, b, items); f != nil && streamerr.WithoutSTEF(f.err) {
 		f.retry = true // the peer has just accepted a stream, so it may accept the next one
 	}
 	return f
@@ -189,7 +190,7 @@ func (x *route[B]) trySTEFNow(ctx context.Context) (works, refused bool) {
 	if !ok { // the attempt for another batch applies to this batch, too
 		valid = time.Since(x.tried) < lastResortPause && x.tried.After(x.connected)
 	}
-	return !x.usingOTLP.Load(), valid && withoutSTEF(x.failure)
+	return !x.usingOTLP.Load(), valid && streamerr.WithoutSTEF(x.failure)
 }
 
 func (x *route[B]) opened(slot int) {
@@ -242,7 +243,7 @@ func (x *route[B]) openFailed(err *stefgrpc.Error, retryIn time.Duration) {
 	case x.stef.session.Stats().Live > 0:
 	case err.Kind == stefgrpc.KindIncompatible && x.otlp == nil && x.unreachable == nil:
 		x.health.failedPermanently(err)
-	case withoutSTEF(err) && x.otlp != nil:
+	case streamerr.WithoutSTEF(err) && x.otlp != nil:
 		// The peer answers. OTLP requests will show whether it accepts data.
 		if x.reachable != nil {
 			x.reachable()
@@ -318,7 +319,7 @@ func (x *route[B]) next() <-chan struct{} {
 
 // needSTEF reports whether batches must wait for STEF after the peer refused streams with err:
 // there is no OTLP fallback, or err does not mean that the peer lacks STEF.
-func (x *route[B]) needSTEF(err error) bool { return x.otlp == nil || !withoutSTEF(err) }
+func (x *route[B]) needSTEF(err error) bool { return x.otlp == nil || !streamerr.WithoutSTEF(err) }
 
 // outdated reports whether err is too old to drop a batch: the peer refused a stream before the
 // batch arrived, and may accept the batch now. A refusal is valid for refusalGrace, but no longer

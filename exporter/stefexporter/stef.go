@@ -14,6 +14,7 @@ import (
 	"go.uber.org/zap"
 	"google.golang.org/grpc/codes"
 
+	"github.com/otelstef/stef/internal/streamerr"
 	stef "github.com/otelstef/stef/stef-go"
 	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
 )
@@ -171,7 +172,7 @@ func (x *stefSender[B]) send(ctx context.Context, data B, items int) *failure {
 		code = codes.Unavailable // the batch waited for a stream, not for an acknowledgement
 	}
 	x.telemetry.failed(ctx, ProtocolSTEF, code)
-	otlp := x.config.Protocol == ProtocolAuto && withoutSTEF(err) // the whole batch is sent by OTLP
+	otlp := x.config.Protocol == ProtocolAuto && streamerr.WithoutSTEF(err) // the whole batch is sent by OTLP
 	if !v.retry && errors.As(err, &unsent) && !otlp && (unsent.Acknowledged > 0 || len(unsent.Rejected) > 0) {
 		delivered := x.endedWithin(ctx, b, unsent)
 		return &failure{retryDecision: v, err: streamError(err), delivered: delivered}

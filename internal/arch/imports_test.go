@@ -49,7 +49,7 @@ stef-gogrpc/stefpb            -> protobuf
 stef-gogrpc/internal/wire     -> stef-gogrpc/stefpb grpc
 stef-gogrpc/internal/ledger   -> stef-gogrpc/internal/wire
 stef-gogrpc/internal/session  -> stef-gogrpc/internal/ledger stef-gogrpc/internal/wire
-stef-gogrpc                   -> stef-go stef-go/schema stef-gogrpc/stefpb stef-gogrpc/internal/ledger stef-gogrpc/internal/session stef-gogrpc/internal/wire internal/readyread protobuf grpc genproto
+stef-gogrpc                   -> stef-go stef-go/schema stef-gogrpc/stefpb stef-gogrpc/internal/ledger stef-gogrpc/internal/session stef-gogrpc/internal/wire internal/grpcstatus internal/readyread protobuf grpc genproto
 stef-pdata/internal/features  -> stef-go/otelstef
 stef-pdata/internal/mapping   -> stef-go stef-go/codec stef-go/otelstef
 stef-pdata/stefotlp           -> stef-go stef-go/codec stef-go/otelstef stef-pdata/internal/features stef-pdata/internal/mapping
@@ -62,11 +62,11 @@ stef-pdata/internal/items      -> stef-go stef-go/otelstef stef-pdata/internal/f
 stef-pdata/internal/build      -> stef-go stef-go/otelstef stef-pdata/internal/features stef-pdata/internal/mapping stef-pdata/internal/slab stef-pdata/internal/template pdata
 stef-pdata                    -> stef-go stef-go/otelstef stef-pdata/internal/... pdata
 exporter/stefexporter/internal/metadatatest -> collector otel testify
-exporter/...                  -> stef-go stef-gogrpc internal/signal internal/streamconf internal/confkeys internal/grpcheader stef-pdata collector grpc zap otel
+exporter/...                  -> stef-go stef-gogrpc internal/signal internal/streamconf internal/confkeys internal/grpcheader internal/streamerr stef-pdata collector grpc zap otel
 receiver/stefreceiver/internal/metadatatest -> collector otel testify
 receiver/steffilereceiver/internal/metadatatest -> collector otel testify
 receiver/steffilereceiver     -> stef-go stef-go/rotate internal/fanout internal/injected internal/signal internal/streamconf internal/confkeys stef-pdata collector zap otel receiver/steffilereceiver/internal/metadata
-receiver/...                  -> stef-go stef-gogrpc internal/fanout internal/injected internal/http1 internal/readyread internal/signal internal/confkeys stef-pdata collector grpc protobuf genproto zap otel zstd
+receiver/...                  -> stef-go stef-gogrpc internal/fanout internal/grpcstatus internal/injected internal/http1 internal/readyread internal/signal internal/confkeys stef-pdata collector grpc protobuf genproto zap otel zstd
 
 extension/stefencodingextension/internal/metadatatest -> collector otel testify
 extension/...                 -> stef-go stef-go/schema internal/signal internal/streamconf internal/confkeys stef-pdata collector otel zap contribencoding
@@ -74,7 +74,7 @@ extension/...                 -> stef-go stef-go/schema internal/signal internal
 sdk/internal/sdktest          -> *
 sdk/internal/study            -> *
 sdk/internal/records          -> stef-go stef-go/list stef-go/otelstef otel
-sdk/...                       -> stef-go stef-go/otelstef stef-go/rotate stef-go/schema stef-gogrpc internal/grpcheader grpc otel autoexport
+sdk/...                       -> stef-go stef-go/otelstef stef-go/rotate stef-go/schema stef-gogrpc internal/grpcheader internal/streamerr grpc otel autoexport
 
 lake                          -> lake/internal/columnfile pdata arrow
 lake/internal/columnfile      -> arrow zstd
@@ -85,9 +85,11 @@ internal/confkeys             ->
 internal/cputime              ->
 internal/fanout               -> collector
 internal/grpcheader           ->
+internal/grpcstatus           -> grpc genproto
 internal/http1                ->
 internal/injected             -> collector otel zap
 internal/streamconf           -> stef-go internal/confkeys stef-pdata
+internal/streamerr            -> stef-gogrpc
 internal/signal               -> internal/streamconf stef-go stef-go/schema stef-go/otelstef stef-pdata pdata grpc protobuf
 internal/signal/anysignal     -> internal/signal internal/otlpfile stef-go stef-pdata pdata grpc
 internal/teltest              -> internal/fixtures internal/teltest/benchdata

@@ -102,6 +102,11 @@ func (f *follower[T]) retry(ctx context.Context, batch T, left *int) error {
 
 // permanent reports whether all consumers that refused a batch did so permanently. If one
 // refusal is temporary, the batch must be retried.
+//
+// Only a mark of the pipeline (consumererror.NewPermanent) makes an error permanent, as in the retries
+// of exporterhelper. The receiver of streams also treats an unmarked error with a status, such as
+// INVALID_ARGUMENT, as permanent: it sends this status to its client, and the client still has the
+// data. Here no client has it: to skip the batch loses it, and to retry it only costs time.
 func permanent(err error) bool {
 	parts := fanout.Parts(err)
 	for _, cp := range parts {

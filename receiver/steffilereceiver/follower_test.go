@@ -22,6 +22,8 @@ import (
 	"go.opentelemetry.io/collector/consumer/consumertest"
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/receiver/receivertest"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/otelstef/stef/internal/signal"
 	"github.com/otelstef/stef/receiver/steffilereceiver/internal/metadata"
@@ -363,7 +365,8 @@ func (s several) Errors() []error { return s }
 func (s several) Unwrap() []error { return s }
 
 // If several consumers of a fan-out refuse a batch, and one of them only temporarily, the whole batch is
-// sent again. This is repeated until no consumer refuses it temporarily.
+// sent again. This is repeated until no consumer refuses it temporarily. A status does not make an
+// error permanent.
 func TestSeveralConsumersRefuse(t *testing.T) {
 	no, full := consumererror.NewPermanent(errors.New("no")), errors.New("full")
 	for name, refusals := range map[string]error{
@@ -373,6 +376,7 @@ func TestSeveralConsumersRefuse(t *testing.T) {
 		"temporary, permanent":  several{full, no},
 		"permanent, both after": several{no, several{no, full}},
 		"of a connector":        fmt.Errorf("routing: %w", errors.Join(no, full)),
+		"a status, not marked":  status.Error(codes.InvalidArgument, "no"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()

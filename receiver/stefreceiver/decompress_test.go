@@ -29,6 +29,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"github.com/otelstef/stef/internal/grpcstatus"
 	"github.com/otelstef/stef/internal/signal"
 	"github.com/otelstef/stef/internal/teltest/rawgrpc"
 )
@@ -177,7 +178,7 @@ func TestRequestOfManyMessages(t *testing.T) {
 	r := startRig(t, testConfig(), to)
 	st := rawExport(t, r.dial(), emptyPoints(30*mib))
 	require.Equal(t, codes.ResourceExhausted, st.Code(), st.Message())
-	_, again := retryInfo(st)
+	_, again := grpcstatus.RetryInfo(st)
 	require.False(t, again)
 	require.Zero(t, metrics.DataPointCount())
 	require.EqualValues(t, 1, sumOf(t, r.telemetry, "otelcol_receiver_stef_requests_refused", "reason", requestMemory))
@@ -344,7 +345,7 @@ func TestCompressedRequestUnderPressure(t *testing.T) {
 	r.shared.admission.adjust(other, mib)
 	st := status.Convert(export(r.dial(), points(5), grpc.UseCompressor("gzip")))
 	require.Equal(t, codes.Unavailable, st.Code())
-	_, again := retryInfo(st)
+	_, again := grpcstatus.RetryInfo(st)
 	require.True(t, again)
 	require.EqualValues(t, 1, sumOf(t, r.telemetry, "otelcol_receiver_stef_admission_refused", "protocol", "otlp"))
 	r.shared.admission.release(other, mib)

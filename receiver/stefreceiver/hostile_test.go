@@ -30,6 +30,7 @@ import (
 	"github.com/otelstef/stef/stef-gogrpc/stefpb"
 	stefpdata "github.com/otelstef/stef/stef-pdata"
 
+	"github.com/otelstef/stef/internal/grpcstatus"
 	"github.com/otelstef/stef/receiver/stefreceiver/internal/metadata"
 )
 
@@ -136,7 +137,7 @@ func TestLimits(t *testing.T) {
 			acked, st := p.endAcked()
 			require.Equal(t, codes.ResourceExhausted, st.Code(), st.Message())
 			require.Contains(t, st.Message(), message)
-			_, again := retryInfo(st)
+			_, again := grpcstatus.RetryInfo(st)
 			require.False(t, again, "what is too large stays so")
 			require.EqualValues(t, acked, metrics.DataPointCount(), "what comes before is accepted")
 			r.requireIdle()
@@ -197,7 +198,7 @@ func TestMaxStreams(t *testing.T) {
 		st := second.end()
 		require.Equal(t, codes.Unavailable, st.Code())
 		require.Contains(t, st.Message(), "raise limits::max_streams of the receiver (it is 1; an exporter opens num_streams streams for each signal)")
-		_, again := retryInfo(st)
+		_, again := grpcstatus.RetryInfo(st)
 		require.True(t, again)
 		require.Equal(t, stefgrpc.ReasonBusy, stefgrpc.Reason(st.Err()))
 	}

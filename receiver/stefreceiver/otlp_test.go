@@ -29,6 +29,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/types/known/emptypb"
 
+	"github.com/otelstef/stef/internal/grpcstatus"
 	"github.com/otelstef/stef/internal/signal"
 )
 
@@ -98,7 +99,7 @@ func TestOTLPRefusals(t *testing.T) {
 			sinks{metrics: acting(t, func(context.Context, pmetric.Metrics) error { return err })})
 		st := status.Convert(export(r.dial(), points(4)))
 		require.Equal(t, code, st.Code(), "%v", err)
-		delay, ok := retryInfo(st)
+		delay, ok := grpcstatus.RetryInfo(st)
 		require.Equal(t, again, ok, "%v", err)
 		if again {
 			require.Equal(t, 3*time.Second, delay)
@@ -124,7 +125,7 @@ func TestLongRefusals(t *testing.T) {
 		st := status.Convert(export(conn, points(4)))
 		require.Equal(t, code, st.Code(), st.Message())
 		require.Contains(t, st.Message(), "ééé")
-		_, ok := retryInfo(st)
+		_, ok := grpcstatus.RetryInfo(st)
 		require.Equal(t, again, ok)
 		if again {
 			s := metricKind.mustOpen(t, conn)
@@ -150,7 +151,7 @@ func TestRefusalWithInvalidText(t *testing.T) {
 	st := status.Convert(export(r.dial(), points(4)))
 	require.Equal(t, codes.Unavailable, st.Code())
 	require.Equal(t, "bad \uFFFD text", st.Message())
-	_, ok := retryInfo(st)
+	_, ok := grpcstatus.RetryInfo(st)
 	require.True(t, ok)
 }
 
@@ -187,7 +188,7 @@ func TestOTLPTooLarge(t *testing.T) {
 			md.ResourceMetrics().At(0).Resource().Attributes().PutStr("large", strings.Repeat("x", 2*mib))
 			st := status.Convert(export(r.dial(), md, options...))
 			require.Equal(t, codes.ResourceExhausted, st.Code(), st.Message())
-			_, again := retryInfo(st)
+			_, again := grpcstatus.RetryInfo(st)
 			require.False(t, again, "what is too large stays so")
 			require.Zero(t, metrics.DataPointCount())
 			require.Eventually(t, func() bool {
@@ -229,7 +230,7 @@ func TestOTLPUnderPressure(t *testing.T) {
 
 	st := status.Convert(export(conn, points(5)))
 	require.Equal(t, codes.Unavailable, st.Code())
-	delay, ok := retryInfo(st)
+	delay, ok := grpcstatus.RetryInfo(st)
 	require.True(t, ok)
 	require.Equal(t, 2*time.Second, delay)
 	require.EqualValues(t, 5, sumOf(t, r.telemetry, "otelcol_receiver_refused_metric_points", "transport", "grpc"))

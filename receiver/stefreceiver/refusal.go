@@ -6,7 +6,6 @@ package stefreceiver
 import (
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"go.opentelemetry.io/collector/consumer/consumererror"
@@ -18,6 +17,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/otelstef/stef/internal/fanout"
+	"github.com/otelstef/stef/internal/grpcstatus"
 	"github.com/otelstef/stef/stef-gogrpc"
 )
 
@@ -49,18 +49,18 @@ func refusalOf(err error, after time.Duration) refusal {
 		switch st.Code() {
 		case codes.OK, codes.Unknown, codes.ResourceExhausted:
 		default:
-			permanent = !retried(st.Code())
+			permanent = !grpcstatus.Retried(st.Code())
 		}
 	}
 	if !permanent {
 		return refusal{status: unavailable(err.Error(), delayOf(st, after))}
 	}
-	if !ok || st.Code() == codes.OK || st.Code() == codes.Unknown || retried(st.Code()) {
-		return refusal{permanent: true, status: status.New(codes.Internal, shortened(err.Error()))}
+	if !ok || st.Code() == codes.OK || st.Code() == codes.Unknown || grpcstatus.Retried(st.Code()) {
+		return refusal{permanent: true, status: status.New(codes.Internal, grpcstatus.Shorten(err.Error()))}
 	}
 	// Remove a retry delay: senders of OTLP would retry because of it.
-	if _, named := retryInfo(st); named || proto.Size(st.Proto()) > maxText {
-		st = status.New(st.Code(), shortened(st.Message()))
+	if _, named := grpcstatus.RetryInfo(st); named || proto.Size(st.Proto()) > grpcstatus.MaxText {
+		st = status.New(st.Code(), grpcstatus.Shorten(st.Message()))
 	}
 	return refusal{permanent: true, status: st}
 }
@@ -78,7 +78,7 @@ func refusalOfAll(err error, parts []error, after time.Duration) refusal {
 	if longest >= 0 {
 		return refusal{status: unavailable(err.Error(), longest)}
 	}
-	return refusal{permanent: true, status: status.New(refusalOf(parts[0], after).status.Code(), shortened(err.Error()))}
+	return refusal{permanent: true, status: status.New(refusalOf(parts[0], after).status.Code(), grpcstatus.Shorten(err.Error()))}
 }
 
 func statusOf(err error) (*status.Status, bool) {
@@ -89,31 +89,13 @@ func statusOf(err error) (*status.Status, bool) {
 	return status.FromError(err)
 }
 
-// retried reports whether senders of OTLP retry because of the code alone.
-func retried(code codes.Code) bool {
-	switch code {
-	case codes.Canceled, codes.DeadlineExceeded, codes.Aborted, codes.OutOfRange, codes.Unavailable, codes.DataLoss:
-		return true
-	}
-	return false
-}
-
 // delayOf returns the retry delay of a status. If the status has none, it returns the argument
 // after.
 func delayOf(st *status.Status, after time.Duration) time.Duration {
-	if delay, ok := retryInfo(st); ok {
+	if delay, ok := grpcstatus.RetryInfo(st); ok {
 		return delay
 	}
 	return after
-}
-
-func retryInfo(st *status.Status) (time.Duration, bool) {
-	for _, detail := range st.Details() {
-		if info, ok := detail.(*errdetails.RetryInfo); ok {
-			return max(0, info.GetRetryDelay().AsDuration()), true // below 0 would look like a permanent refusal in refusalOfAll
-		}
-	}
-	return 0, false
 }
 
 func unavailable(message string, after time.Duration) *status.Status {
@@ -126,7 +108,7 @@ var errHeldMost = detailed(codes.Unavailable, "the streams of this receiver hold
 	&errdetails.ErrorInfo{Reason: stefgrpc.ReasonReconnect, Domain: stefgrpc.ReasonDomain}).Err()
 
 func undecodable(err error) *status.Status {
-	violation := &errdetails.BadRequest_FieldViolation{Field: "request", Description: shortened(err.Error())}
+	violation := &errdetails.BadRequest_FieldViolation{Field: "request", Description: grpcstatus.Shorten(err.Error())}
 	return detailed(codes.InvalidArgument, "the request cannot be decoded: "+err.Error(),
 		&errdetails.BadRequest{FieldViolations: []*errdetails.BadRequest_FieldViolation{violation}})
 }
@@ -146,22 +128,8 @@ func exceeds(reason, format string, args ...any) error {
 
 func invalid(err error) error { return &badRequest{undecodable(err).Err(), requestInvalid} }
 
-// maxText is the maximum size of the text of a status. A status is sent in headers. Clients and
-// proxies limit the size of headers, for example to 8 KiB in Java. If headers are too large, gRPC
-// resets the call, and the client receives INTERNAL and drops data that it should send again. The
-// text is in the headers up to three times: percent-encoded, and in the details in base64.
-const maxText = 1 << 10
-
-func shortened(text string) string {
-	text = strings.ToValidUTF8(text, "\uFFFD") // else gRPC omits the details
-	if len(text) <= maxText {
-		return text
-	}
-	return strings.ToValidUTF8(text[:maxText-len("…")], "") + "…"
-}
-
 func detailed(code codes.Code, message string, detail protoadapt.MessageV1) *status.Status {
-	st := status.New(code, shortened(message))
+	st := status.New(code, grpcstatus.Shorten(message))
 	if with, err := st.WithDetails(detail); err == nil {
 		st = with
 	}

@@ -16,6 +16,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/otelstef/stef/internal/grpcstatus"
 )
 
 func withRetryInfo(code codes.Code, delay time.Duration) error {
@@ -30,7 +32,7 @@ func TestRefusal(t *testing.T) {
 		got := refusalOf(err, after)
 		require.Equal(t, code, got.status.Code(), "%v", err)
 		require.Equal(t, permanent, got.permanent, "%v", err)
-		named, ok := retryInfo(got.status)
+		named, ok := grpcstatus.RetryInfo(got.status)
 		if !ok {
 			named = none
 		}

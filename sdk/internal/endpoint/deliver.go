@@ -12,6 +12,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 
+	"github.com/otelstef/stef/internal/streamerr"
 	"github.com/otelstef/stef/sdk/internal/records"
 	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
 )
@@ -43,7 +44,7 @@ func (s *Sender[B]) deliver(ctx context.Context, data B, items int) (failed int,
 		if s.outdated(err, start) && s.tryNow(ctx, attempt) {
 			continue
 		}
-		if s.config.OTLP && withoutSTEF(err) {
+		if s.config.OTLP && streamerr.WithoutSTEF(err) {
 			s.fallBack()
 			continue
 		}
@@ -81,7 +82,7 @@ func (s *Sender[B]) finalError(ctx context.Context, err error, start time.Time) 
 		return s.gaveUp(ctx, err)
 	}
 	var panicked *panicError
-	if errors.As(err, &panicked) || !s.config.Retry.Enabled || !retryable(err) {
+	if errors.As(err, &panicked) || !s.config.Retry.Enabled || !streamerr.Retryable(err) {
 		return fmt.Errorf("stef: endpoint %s: %w", s.config.Target, err)
 	}
 	most := s.config.Retry.MaxElapsedTime
@@ -136,18 +137,6 @@ func (s *Sender[B]) gaveUp(ctx context.Context, err error) error {
 		return fmt.Errorf("stef: endpoint %s: %w", s.config.Target, err)
 	}
 	return fmt.Errorf("stef: endpoint %s: %w: %w", s.config.Target, cause, err)
-}
-
-// retryable reports whether a batch may be sent again. It follows OTLP's list of
-// retryable codes, and returns true for failures of the transport, because another stream
-// can succeed.
-func retryable(err error) bool {
-	e := stefgrpc.FromStatus(err)
-	switch e.Kind {
-	case stefgrpc.KindUnavailable, stefgrpc.KindClosed, stefgrpc.KindCanceled, stefgrpc.KindProtocol:
-		return true
-	}
-	return e.Retryable()
 }
 
 // isFailure reports whether a delivery failed. If err is only a warning of the peer, or is only
@@ -285,13 +274,6 @@ func (s *Sender[B]) openOTLP() (*OTLP[B], error) {
 	return s.otlp, nil
 }
 
-// withoutSTEF reports whether a failure means that the peer cannot accept streams of
-// this signal.
-func withoutSTEF(err error) bool {
-	var e *stefgrpc.Error
-	return errors.As(err, &e) && (e.Kind == stefgrpc.KindUnimplemented || e.Kind == stefgrpc.KindIncompatible)
-}
-
 // An export does not try to open a stream within refusalGrace after a refusal. This limits the
 // attempts at a peer that refuses all streams.
 const refusalGrace = time.Second
@@ -303,7 +285,7 @@ const refusalGrace = time.Second
 func (s *Sender[B]) outdated(err error, start time.Time) bool {
 	var unsent *stefgrpc.UnsentError
 	return errors.As(err, &unsent) && !unsent.Refused.IsZero() && start.Sub(unsent.Refused) > refusalGrace &&
-		!(s.config.OTLP && withoutSTEF(err))
+		!(s.config.OTLP && streamerr.WithoutSTEF(err))
 }
 
 // tryNow makes the session try to open a stream, and waits for the result of the attempt. It
