@@ -4,17 +4,16 @@
 package stefexporter
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"time"
 
-	"go.opentelemetry.io/collector/config/configretry"
 	"go.opentelemetry.io/collector/exporter/exporterhelper"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
 	"go.uber.org/zap"
+
+	"github.com/otelstef/stef/internal/backoff"
 )
 
 // retriesItself reports whether push sends the batches of the queue again, as retry_on_failure
@@ -62,7 +61,7 @@ func (u *unsent[B]) asError(c *Config, s splitter[B]) error {
 // retry_on_failure allows. During a shutdown, it sends the batch again until the time of the
 // shutdown is over. If pushAgain returns an error, exporterhelper makes no further attempt either.
 func (x *stefExporter[B]) pushAgain(ctx context.Context, b B) error {
-	pauses := backOff{config: x.config.RetryConfig}
+	pauses := backoff.BackOff{Config: x.config.RetryConfig}
 	began, drainPause := time.Now(), minDrainPause
 	for {
 		attempt, cancel := context.WithTimeout(ctx, x.config.TimeoutConfig.Timeout)
@@ -74,7 +73,7 @@ func (x *stefExporter[B]) pushAgain(ctx context.Context, b B) error {
 		b = rest.batch
 		failed := time.Now()
 		if !x.isStopping() {
-			pause := max(pauses.next(), rest.delay)
+			pause := max(pauses.Next(), rest.delay)
 			if most := x.config.RetryConfig.MaxElapsedTime; most > 0 && pause > most-time.Since(began) {
 				return exporterhelper.NewThrottleRetry(x.config.tooLate(rest.err, pause), pause) // too late for exporterhelper, too
 			}
@@ -115,21 +114,4 @@ func wait(end <-chan struct{}, pause time.Duration) bool {
 	case <-timer.C:
 		return false
 	}
-}
-
-// backOff computes the pauses between the attempts to send a batch, as exporterhelper does.
-type backOff struct {
-	config   configretry.BackOffConfig
-	interval time.Duration // of the next pause, without its random part; 0: initial_interval
-}
-
-func (b *backOff) next() time.Duration {
-	c := &b.config
-	interval := cmp.Or(b.interval, c.InitialInterval)
-	if float64(interval)*c.Multiplier >= float64(c.MaxInterval) {
-		b.interval = c.MaxInterval // if it is 0, all pauses are initial_interval
-	} else {
-		b.interval = time.Duration(float64(interval) * c.Multiplier)
-	}
-	return time.Duration(float64(interval) * (1 + c.RandomizationFactor*(2*rand.Float64()-1)))
 }

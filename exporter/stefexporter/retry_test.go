@@ -13,7 +13,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/component/componenttest"
-	"go.opentelemetry.io/collector/config/configretry"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
@@ -274,19 +273,4 @@ func TestRetriesOfParts(t *testing.T) {
 	require.NotEmpty(t, one.byOTLP)
 	require.NotEmpty(t, two.byOTLP)
 	dropped(t, x, map[string]int64{})
-}
-
-// TestBackOff: the pauses are those of exporterhelper.
-func TestBackOff(t *testing.T) {
-	f := func(initial, longest time.Duration, want ...time.Duration) {
-		t.Helper()
-		b := backOff{config: configretry.BackOffConfig{InitialInterval: initial, MaxInterval: longest, Multiplier: 2}}
-		for _, pause := range want {
-			require.Equal(t, pause, b.next())
-		}
-	}
-	f(2, 20, 2, 4, 8, 16, 20, 20)
-	f(30, 20, 30, 20, 20)
-	f(2, 0, 2, 2, 2, 2)
-	f(0, 20, 0, 0)
 }

@@ -62,10 +62,10 @@ stef-pdata/internal/items      -> stef-go stef-go/otelstef stef-pdata/internal/f
 stef-pdata/internal/build      -> stef-go stef-go/otelstef stef-pdata/internal/features stef-pdata/internal/mapping stef-pdata/internal/slab stef-pdata/internal/template pdata
 stef-pdata                    -> stef-go stef-go/otelstef stef-pdata/internal/... pdata
 exporter/stefexporter/internal/metadatatest -> collector otel testify
-exporter/...                  -> stef-go stef-gogrpc internal/signal internal/streamconf internal/confkeys internal/grpcheader internal/streamerr stef-pdata collector grpc zap otel
+exporter/...                  -> stef-go stef-gogrpc internal/backoff internal/signal internal/streamconf internal/confkeys internal/grpcheader internal/streamerr stef-pdata collector grpc zap otel
 receiver/stefreceiver/internal/metadatatest -> collector otel testify
 receiver/steffilereceiver/internal/metadatatest -> collector otel testify
-receiver/steffilereceiver     -> stef-go stef-go/rotate internal/fanout internal/injected internal/signal internal/streamconf internal/confkeys stef-pdata collector zap otel receiver/steffilereceiver/internal/metadata
+receiver/steffilereceiver     -> stef-go stef-go/rotate internal/backoff internal/fanout internal/injected internal/signal internal/streamconf internal/confkeys stef-pdata collector zap otel receiver/steffilereceiver/internal/metadata
 receiver/...                  -> stef-go stef-gogrpc internal/fanout internal/grpcstatus internal/injected internal/http1 internal/readyread internal/signal internal/confkeys stef-pdata collector grpc protobuf genproto zap otel zstd
 
 extension/stefencodingextension/internal/metadatatest -> collector otel testify
@@ -81,6 +81,7 @@ lake/internal/columnfile      -> arrow zstd
 internal/enginetest           ->
 internal/enginetest/collector -> *
 internal/stefgen              -> stef-go/schema
+internal/backoff              -> collector
 internal/confkeys             ->
 internal/cputime              ->
 internal/fanout               -> collector

@@ -4,19 +4,17 @@
 package steffilereceiver
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"runtime/debug"
 	"time"
 
-	"go.opentelemetry.io/collector/config/configretry"
 	"go.opentelemetry.io/collector/consumer/consumererror"
 	"go.opentelemetry.io/collector/receiver/receiverhelper"
 	"go.uber.org/zap"
 
+	"github.com/otelstef/stef/internal/backoff"
 	"github.com/otelstef/stef/internal/fanout"
 )
 
@@ -68,7 +66,8 @@ func (f *follower[T]) deliver(batch T) error {
 // It also ends if retry_on_failure gives up or the receiver stops. left is the number of items
 // that the pipeline did not accept.
 func (f *follower[T]) retry(ctx context.Context, batch T, left *int) error {
-	back := backOff{config: f.config.RetryConfig, begin: time.Now()}
+	pauses := backoff.BackOff{Config: f.config.RetryConfig}
+	began := time.Now()
 	for {
 		attempt := batch
 		if f.sink.mutates {
@@ -88,8 +87,8 @@ func (f *follower[T]) retry(ctx context.Context, batch T, left *int) error {
 		if f.stopping() {
 			return errors.Join(errStopped, err)
 		}
-		wait, again := back.next()
-		if !again {
+		wait := pauses.Next()
+		if !f.retries(time.Since(began) + wait) {
 			return errors.Join(errGivenUp, err)
 		}
 		f.log.Debug("The pipeline temporarily refused a batch", zap.Duration("wait", wait), zap.Error(err))
@@ -140,25 +139,8 @@ func (f *follower[T]) consume(ctx context.Context, batch T) (err error) {
 	return err
 }
 
-// backOff computes the growing waits between attempts.
-type backOff struct {
-	config configretry.BackOffConfig
-	begin  time.Time
-	last   time.Duration
-}
-
-// next returns the wait before the next attempt, and false if no further attempt is allowed.
-func (b *backOff) next() (time.Duration, bool) {
-	c := &b.config
-	if !c.Enabled {
-		return 0, false
-	}
-	if b.last == 0 {
-		b.last = c.InitialInterval
-	} else {
-		b.last = time.Duration(float64(b.last) * c.Multiplier)
-	}
-	b.last = min(b.last, cmp.Or(c.MaxInterval, c.InitialInterval)) // if max_interval is 0, the wait does not grow, as in exporters
-	wait := time.Duration(float64(b.last) * (1 + c.RandomizationFactor*(2*rand.Float64()-1)))
-	return wait, c.MaxElapsedTime == 0 || time.Since(b.begin)+wait <= c.MaxElapsedTime
+// retries reports whether retry_on_failure allows an attempt at this time after the first one.
+func (f *follower[T]) retries(elapsed time.Duration) bool {
+	c := &f.config.RetryConfig
+	return c.Enabled && (c.MaxElapsedTime == 0 || elapsed <= c.MaxElapsedTime)
 }
