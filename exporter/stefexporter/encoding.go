@@ -45,7 +45,7 @@ type panicError struct {
 func (e *panicError) Error() string { return fmt.Sprintf("the STEF encoder panicked: %v", e.value) }
 
 // WriteBatch encodes a batch. It omits items that cannot be written and writes all other
-// items.
+// items. The SDK has a similar function, in sdk/internal/endpoint.
 func (w *batchWriter[B]) WriteBatch(b *batch[B]) (last uint64, err error) {
 	defer func() {
 		// After a panic, the stream cannot continue, and the batch must not also
@@ -83,8 +83,9 @@ func (w *batchWriter[B]) countLosses() {
 // Flush sends what was written.
 func (w *batchWriter[B]) Flush() error { return w.encoder.Writer.Flush() }
 
-// BufferedBytes estimates the bytes that wait for Flush. It uses the size of records in
-// earlier frames, because the sizes of columns are known only when a frame ends.
+// BufferedBytes estimates what Flush will send, from the size of records in earlier frames. The session
+// counts it toward max_unacked_mib, together with the bytes that were sent. BufferedBytes of the writer
+// is exact, but before compression: up to 30 times as much.
 func (w *batchWriter[B]) BufferedBytes() int {
 	stats := w.encoder.Writer.Stats()
 	records := stats.Records - stats.Flushed
@@ -110,7 +111,7 @@ type frameMeter struct {
 	perRecord float64 // bytes per record in the latest frames
 }
 
-// guessPerRecord is the assumed size of a record in bytes before the first frame.
+// guessPerRecord is the assumed size of a record in bytes, after compression, before the first frame.
 const guessPerRecord = 16
 
 func newFrameMeter(dst stef.RecordWriter, t *telemetry) *frameMeter {
