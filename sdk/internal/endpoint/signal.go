@@ -86,7 +86,8 @@ type batchWriter[B any] struct {
 	panicked bool
 }
 
-// panicError is the error of a batch that made the encoder panic. A bug of the encoder must not end the application. The text has the stack, because the SDK logs only the error.
+// panicError is the error of a batch that made the encoder panic. A bug of the encoder
+// must not end the application. The text has the stack, because the SDK logs only the error.
 type panicError struct {
 	value any
 	stack []byte
