@@ -62,7 +62,7 @@ func TestOtherRoot(t *testing.T) {
 				}
 				require.ErrorIs(t, err, stef.ErrSchema)
 				require.NotContains(t, err.Error(), "fields for", "the count may be that of another struct")
-				require.ErrorContains(t, err, "incompatible schema: the records seem to be those of "+from.name+", not of "+to.name+": read them with "+from.name+"Reader")
+				require.ErrorContains(t, err, "incompatible schema: the records seem to be those of "+from.name+", not of "+to.name+": use "+from.name+"Reader. If they are those of "+to.name+", the stream is newer than the reader")
 			}
 		}
 	}

@@ -164,8 +164,8 @@ func (s *ReadStream) schemaError(err error, wire schema.WireSchema) error {
 	if other := rootOf(s.roots, own, wire); other != "" {
 		// Omit err: it names a struct of the root of this reader, but the count may belong to
 		// another struct.
-		return fmt.Errorf("%w: the records seem to be those of %s, not of %s: read them with %sReader; or the stream is newer than the reader",
-			stef.ErrSchema, other, own, other)
+		return fmt.Errorf("%w: the records seem to be those of %s, not of %s: use %sReader. If they are those of %s, the stream is newer than the reader",
+			stef.ErrSchema, other, own, other, own)
 	}
 	return fmt.Errorf("%w: the stream is newer than the reader, or its records are not those of %s (the reader cannot know which, because a stream does not name its root)", err, own)
 }
