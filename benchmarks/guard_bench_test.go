@@ -18,7 +18,7 @@ import (
 	"github.com/otelstef/stef/benchmarks/study"
 )
 
-// BenchmarkGuard is one of the benchmarks that make guard compares. It measures the operations of STEF on
+// BenchmarkGuard is one of the benchmarks that the command "make guard" compares. It measures the operations of STEF on
 // the batches that the recorded programs sent, and the bytes of the stream. The figures of OTLP show the
 // state of the machine: the code of OTLP is the same on both sides unless pdata changed.
 func BenchmarkGuard(b *testing.B) {
@@ -47,7 +47,7 @@ func BenchmarkGuard(b *testing.B) {
 	}
 }
 
-// BenchmarkGuardAges is another benchmark that make guard compares. It converts each recording from and
+// BenchmarkGuardAges is another benchmark that the command "make guard" compares. It converts each recording from and
 // to pdata, at the start of a stream and in its steady state.
 func BenchmarkGuardAges(b *testing.B) {
 	for _, ref := range dataset.Recorded() {
@@ -84,7 +84,7 @@ func BenchmarkGuardAges(b *testing.B) {
 	}
 }
 
-// BenchmarkGuardPair is another benchmark that make guard compares: CPU and bytes of exporter and
+// BenchmarkGuardPair is another benchmark that the command "make guard" compares: CPU and bytes of exporter and
 // receiver together, with one recording of each signal.
 func BenchmarkGuardPair(b *testing.B) {
 	for _, ref := range dataset.FirstOf(dataset.Recorded()) {

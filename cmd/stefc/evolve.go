@@ -178,8 +178,9 @@ func generatedSchema(dir string) *generated {
 	return nil // stefc did not generate the file
 }
 
-// generatedBase returns the wire schema of a root in the generated code in a folder, as the end
-// of a message. It returns "" if there is no such root, or if its wire schema has not changed.
+// generatedBase returns a text to append to the error about a wrong -base. The text names the wire schema
+// of the root in the generated code in the folder dir. generatedBase returns "" if this code has no such
+// root, or if the wire schema of the root has not changed.
 func generatedBase(dir string, now *schema.Struct) string {
 	old := generatedSchema(dir)
 	if old == nil {

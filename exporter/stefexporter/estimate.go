@@ -135,8 +135,8 @@ func (e *estimate[B]) end(items, size int, ok bool, took time.Duration) {
 	c.items = c.items*estimateMemory + float64(items)
 }
 
-// fade halves the counts of items when they have become large, so that the shares follow
-// the batches that are sent now.
+// fade halves the counts of seen and of measured items when they have become large. So recent batches
+// have more weight than old batches when begin compares the shares of measured items.
 func (e *estimate[B]) fade() {
 	const enough = 1 << 24
 	if e.seen < enough {

@@ -51,8 +51,9 @@ const batchInQueue = "STEF_BATCH_IN_QUEUE"
 
 const queueBatch = "    sending_queue: {batch: {flush_timeout: 200ms, min_size: 8192}}\n"
 
-// rivals lists the pairs of Collectors, grouped by program. In the first pair of each program, the
-// agent drops the items.
+// rivals lists the pairs of Collectors. The first three pairs run the program that binaryEnv names, the
+// last three pairs run the program that arrowBinary names. The agent of the first pair of each three
+// has no exporter and drops the items.
 var rivals = []rival{
 	{"no exporter", binaryEnv, nowhere, "  otlp/wire:\n    protocols: {grpc: {endpoint: %s}}\n"},
 	{"OTLP/gRPC zstd", binaryEnv,

@@ -92,8 +92,9 @@ func TestBalance(t *testing.T) {
 	time.Sleep(lifetimes * lifetime)
 	require.Eventually(t, func() bool { return opened() >= 3*lifetimes }, time.Minute, time.Millisecond)
 	var shares []int
-	// On a busy machine, the streams of some lifetimes send more than others, so that it takes more
-	// lifetimes until the shares are equal. With a backend that is preferred, they never are.
+	// Wait until each backend has received about a third of all records. On a busy machine, streams send
+	// more records in some lifetimes than in others, so this can take more than ten lifetimes. If the
+	// exporter preferred one backend, this would never happen.
 	require.Eventually(t, func() bool {
 		total := 0
 		shares = nil

@@ -217,7 +217,9 @@ func equalTerm(f *field) string {
 	return term
 }
 
-// printStructShared prints the additional methods of parts of dictionary structs.
+// printStructShared prints the additional methods of a struct that is a dictionary struct or occurs
+// inside one. The methods clear marks, compare with the previous value, and compute the hash and the size.
+// For a dictionary struct, they also share and copy its values.
 func (p *plan) printStructShared(pr *printer, s *schema.Struct, fields []*field) {
 	pr.Decl("// clean clears all marks in s.")
 	pr.P("func (s *%s) clean() {", s.Name)

@@ -159,8 +159,8 @@ func (f *metricsReaderForm) decodePlain(d *pointDecoder) {
 	}
 }
 
-// skipReplaced consumes the fields that the compact form replaces, if the stream has them. Their
-// values are not used, because writers of the compact form do not send them.
+// skipReplaced consumes the fields that the compact form replaces, and ignores their values. Writers of
+// the compact form do not send these fields, but a stream may have them.
 func (d *pointDecoder) skipReplaced(p *Point, mask uint64) {
 	if mask&PointFieldStartTimestamp != 0 {
 		p.startTimestamp = d.startTimestamp.Decode()

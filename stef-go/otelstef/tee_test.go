@@ -17,8 +17,8 @@ import (
 
 // TestSharedValuesInTwoWriters: two writers in one goroutine write records with the same shared values, as
 // the package comment of stef allows. Each writer stores its dictionary references in the values. Both
-// streams must still have all records. This includes the compact form, where the series depend on the
-// references.
+// streams must still have all records, in the full schema and in the compact form. In the compact form, a
+// writer also uses the references to find the series of a record.
 func TestSharedValuesInTwoWriters(t *testing.T) {
 	for seed := range uint64(40) {
 		for name, options := range map[string][]stef.WriterOption{

@@ -213,8 +213,9 @@ func begin(dst []byte, tag byte, room int) (grown []byte, at int) {
 	return dst, len(dst)
 }
 
-// end writes the length of the message that begins at dst[at]. begin has reserved room
-// bytes for the length before dst[at]. If the length needs more bytes, end moves the message.
+// end writes the length of the message that begins at dst[at]. The function begin has reserved bytes for
+// this length directly before dst[at]; the parameter room is their number. If the length needs more
+// bytes, end moves the message.
 func end(dst []byte, at, room int) []byte {
 	n := len(dst) - at
 	need := varintLen(uint64(n))

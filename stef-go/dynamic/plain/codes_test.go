@@ -54,8 +54,8 @@ func (c *codes) code() uint64 {
 	return 0
 }
 
-// value returns the value of a residual field that carries the signed integer r. It updates the state of
-// the field.
+// value converts the signed integer r to the number to set in a residual field: from this number, a reader
+// computes r. It updates the codec state of the field.
 //
 // spec: #compact-residual
 func (c *codes) value(field string, r uint64) uint64 {

@@ -135,9 +135,9 @@ func (t *tables) addSet(key string, pairs []dynamic.Pair) {
 	}
 }
 
-// setKey returns bytes that are equal for equal attributes without arrays, maps and
-// bytes. It contains the numbers of texts instead of the texts, because a stream can
-// refer to a long text in many sets.
+// setKey returns the key of a set of attributes. Two sets have the same key if and only if they are
+// equal. The attributes must not have arrays, maps or bytes. The key contains the number of each text
+// instead of the text, so that a long text that a stream uses in many sets is stored once.
 func (t *tables) setKey(pairs []dynamic.Pair) string {
 	var key []byte
 	for _, p := range pairs {

@@ -127,8 +127,9 @@ func TestSendLedgerIsBounded(t *testing.T) {
 	require.Len(t, l.rejected, maxRejected)
 	require.Equal(t, l.sent-1, l.rejected[maxRejected-1].To)
 
-	// A response with about as many ranges as gRPC receives in one message by default, in the worst
-	// order.
+	// A response that rejects 2^18 ranges of ids. It has about 4 MiB, the largest message that gRPC
+	// accepts by default. The ranges are in descending order: a ledger that inserted each range into
+	// its sorted list would have to move all earlier ranges each time.
 	l = Sender{}
 	require.NoError(t, l.Send(1<<40, 1))
 	r := Response{Rejected: make([]IDRange, 1<<18)}

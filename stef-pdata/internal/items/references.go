@@ -160,7 +160,10 @@ func (r *references) begin(lr plog.LogRecord) bool {
 	return true
 }
 
-// references reports whether the log record may have references.
+// references returns what the writer must tell readers about the log record: whether a text that begins
+// with the byte 0 is a reference. It is true if references were written in the log record. It is also true
+// for other log records while a key has a prediction with a reference. It is false if another text of the
+// log record begins with the byte 0: the log record is then written without references.
 func (r *references) references() bool { return !r.clash && (r.wrote || r.known > 0) }
 
 // end drops the log record.

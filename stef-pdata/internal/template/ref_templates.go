@@ -47,7 +47,8 @@ type refTemplate struct {
 	learned  int      // how often a template was learned since the last one that fitted many texts; at most maxRefLearned
 }
 
-// Conditions to learn a reference template again, and to stop using it.
+// These constants decide when a text shape stops using its reference template, and when it learns a
+// new one.
 const (
 	maxRefLearned = 3
 	refMissShare  = 4
