@@ -75,6 +75,7 @@ func of[T any](d *signal.Descriptor[T], wrap func(T) otlpfile.Batch, pdata func(
 		OTLP: signal.OTLP[otlpfile.Batch]{
 			Service: d.OTLP.Service,
 			Count:   d.OTLP.Count,
+			Memory:  d.OTLP.Memory,
 			NewClient: func(conn *grpc.ClientConn) signal.Export[otlpfile.Batch] {
 				export := d.OTLP.NewClient(conn)
 				return func(ctx context.Context, b otlpfile.Batch, options ...grpc.CallOption) (signal.PartialSuccess, error) {
