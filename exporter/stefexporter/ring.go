@@ -31,7 +31,8 @@ func keyOfTrace(id [16]byte) uint64 {
 
 func keyOfText(s string) uint64 { return seedOf(s) }
 
-// mix is the finalizer of SplitMix64: each bit of x changes about half of the result's bits.
+// mix is one step of SplitMix64, the increment and the finalizer: each bit of x changes about half
+// of the result's bits. The increment makes mix(0) different from 0.
 func mix(x uint64) uint64 {
 	x += 0x9e3779b97f4a7c15
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9

@@ -115,7 +115,7 @@ func (t *openFile[T]) begin() (bool, error) {
 	return true, nil
 }
 
-// leave moves on to the next message after the last frame of a message was read.
+// endMessage moves on to the next message after the last frame of a message was read.
 func (f *follower[T]) endMessage(t *openFile[T]) (bool, error) {
 	if t.whole() < t.section.end {
 		return false, fmt.Errorf("offset %d: %w: %w: a message ends within a frame", t.whole(), errDamaged, stef.ErrCorrupt)

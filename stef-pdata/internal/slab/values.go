@@ -223,7 +223,10 @@ func (v *Values) SetStr(dst pcommon.Value, text string) {
 		l.texts = new(boxed)
 	}
 	p := (*wrapper)(unsafe.Pointer(&dst)).orig
-	const goldenRatio = 0x9e3779b97f4a7c15 // as in package codec: it spreads addresses over the high bits
+	// The constant and the slot are those of mapping.TextSlot: the multiplication spreads addresses
+	// over the high bits. They are repeated here because internal/arch allows this package to import
+	// only pdata, not packages mapping and codec.
+	const goldenRatio = 0x9e3779b97f4a7c15
 	at := uint64(uintptr(unsafe.Pointer(unsafe.StringData(text)))) * goldenRatio >> 56
 	if s := l.texts.boxes[at]; s != nil && len(*s) == len(text) && unsafe.StringData(*s) == unsafe.StringData(text) {
 		(*dynamic)(p).typ, (*dynamic)(p).data = l.strings.typ, unsafe.Pointer(s)
