@@ -351,8 +351,6 @@ func TestBadArguments(t *testing.T) {
 	}
 	f(otlpfile.Open(none, otlpfile.Format(9), otlpfile.Logs))
 	f(otlpfile.Open(none, otlpfile.Parts, otlpfile.Signal(9)))
-	f(otlpfile.Open(none, otlpfile.Parts, otlpfile.Logs, otlpfile.WithMaxPart(0)))
-	f(otlpfile.Open(none, otlpfile.Parts, otlpfile.Logs, otlpfile.WithBatchSize(-1)))
 	f(otlpfile.NewWriter(io.Discard, otlpfile.FormatUnknown, otlpfile.Logs))
 	f(otlpfile.NewWriter(io.Discard, otlpfile.Parts, otlpfile.SignalUnknown))
 }

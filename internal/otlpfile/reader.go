@@ -14,9 +14,13 @@ import (
 	"sync/atomic"
 )
 
-// Default limits of a reader.
+// The limits of a reader. Tests change them: export_test.go.
 const (
-	DefaultMaxPart   = 256 << 20
+	// DefaultMaxPart is the maximum size in bytes of one part, one JSON message, or one entry of a
+	// file that is a single message.
+	DefaultMaxPart = 256 << 20
+	// DefaultBatchSize is the maximum size in bytes of a batch when the file is one message. A larger
+	// entry becomes a batch of its own.
 	DefaultBatchSize = 64 << 20
 )
 
@@ -34,15 +38,6 @@ func WithUnpacked() ReaderOption { return func(r *Reader) { r.unpacked = true } 
 // WithoutLines says that the line numbers of the content are not those of the file, because each
 // message is compressed alone. Errors then have no line.
 func WithoutLines() ReaderOption { return func(r *Reader) { r.lineless = true } }
-
-// WithMaxPart sets the maximum size in bytes of one part, one JSON message, or one entry
-// of a file that is a single message. The default is DefaultMaxPart.
-func WithMaxPart(n int) ReaderOption { return func(r *Reader) { r.maxPart = n } }
-
-// WithBatchSize sets the maximum size in bytes of a batch when the file is one
-// message, by default DefaultBatchSize. A larger entry becomes a batch of its
-// own.
-func WithBatchSize(n int) ReaderOption { return func(r *Reader) { r.batchSize = n } }
 
 // WithOtherSignals makes the reader skip the messages of other signals in a file of JSON messages
 // or of parts, such as a file that the Collector's file exporter writes for several pipelines.
@@ -130,8 +125,8 @@ func Open(r io.Reader, f Format, s Signal, opts ...ReaderOption) (*Reader, error
 	for _, o := range opts {
 		o(rd)
 	}
-	if f > JSON || s > Logs || rd.maxPart <= 0 || rd.batchSize <= 0 {
-		return nil, fmt.Errorf("otlpfile: bad arguments of Open: %s, %s, part size %d, batch size %d", f, s, rd.maxPart, rd.batchSize)
+	if f > JSON || s > Logs {
+		return nil, fmt.Errorf("otlpfile: bad arguments of Open: %s, %s", f, s)
 	}
 	var err error
 	if rd.src, err = openSource(r); err != nil {
