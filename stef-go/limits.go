@@ -75,7 +75,7 @@ func DefaultLimits() Limits {
 		DictBytes:   64 << 20,
 		RecordBytes: 32 << 20,
 		Depth:       1024,
-		WindowBytes: 8 << 20,
+		WindowBytes: config.MaxWindow,
 	}
 }
 
@@ -96,7 +96,7 @@ func (l Limits) apply(c *config.Reader) error {
 		{"DictBytes", l.DictBytes, &c.DictBytes, 1, maxMemoryBytes},
 		{"RecordBytes", l.RecordBytes, &c.RecordBytes, 1, maxMemoryBytes},
 		{"Depth", l.Depth, &c.Depth, 1, 100_000},
-		{"WindowBytes", l.WindowBytes, &c.WindowBytes, 1 << 10, 512 << 20},
+		{"WindowBytes", l.WindowBytes, &c.WindowBytes, config.MinWindow, 512 << 20},
 	} {
 		if f.value != 0 && (f.value < f.min || f.value > f.max) {
 			return fmt.Errorf("stef: WithLimits: %s is %d, but must be between %d and %d, or 0 for the default", f.name, f.value, f.min, f.max)

@@ -61,7 +61,7 @@ func WithCompressionLevel(level Level) WriterOption {
 // a writer and of the readers of its stream. The default is DefaultWindowBytes.
 func WithWindowBytes(bytes int) WriterOption {
 	return func(c *config.Writer) error {
-		if bytes < 1<<10 || bytes > 8<<20 || bytes&(bytes-1) != 0 {
+		if bytes < config.MinWindow || bytes > config.MaxWindow || bytes&(bytes-1) != 0 {
 			return fmt.Errorf("stef: WithWindowBytes(%d): not a power of two from 1 KiB to 8 MiB", bytes)
 		}
 		c.WindowBytes = bytes
@@ -78,7 +78,7 @@ func WithWindowBytes(bytes int) WriterOption {
 // the window is fixed.
 func WithMaxWindowBytes(bytes int) WriterOption {
 	return func(c *config.Writer) error {
-		if bytes < 1<<10 {
+		if bytes < config.MinWindow {
 			return fmt.Errorf("stef: WithMaxWindowBytes(%d): below 1 KiB", bytes)
 		}
 		c.WindowLimit = 1 << (bits.Len(uint(bytes)) - 1)

@@ -72,7 +72,7 @@ func (a *agreement) writerOptions() []stef.WriterOption {
 	return options
 }
 
-// The windows of zstd that a writer can have.
+// The windows of zstd that a writer can have: the bounds of stef.WithWindowBytes.
 const (
 	minWindow = 1 << 10
 	maxWindow = 8 << 20

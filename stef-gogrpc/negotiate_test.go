@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
+	"io"
 	"math"
 	"testing"
 
@@ -151,6 +152,11 @@ func TestAgreeWindows(t *testing.T) {
 	f(64<<10, 64<<10, stef.WithWindowBytes(4<<20))
 	f(32<<10, 64<<10, stef.WithWindowBytes(32<<10))
 	f(8<<20, math.MaxUint64, stef.WithWindowBytes(8<<20))
+
+	for window, allowed := range map[int]bool{minWindow: true, minWindow / 2: false, maxWindow: true, maxWindow * 2: false} {
+		_, err := otelstef.NewMetricsWriter(io.Discard, stef.WithWindowBytes(window))
+		require.Equal(t, allowed, err == nil, window)
+	}
 }
 
 // TestAskedWindow: a server with few streams announces no maximum zstd window. The more streams it

@@ -10,6 +10,7 @@ import (
 
 	"google.golang.org/grpc/grpclog"
 
+	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
@@ -162,7 +163,7 @@ func WithWindowMemoryBytes(bytes int) ServerOption {
 
 // The windows that a server asks for. The largest window is the default of writers.
 const (
-	largestAsked  = 1 << 20
+	largestAsked  = stef.DefaultWindowBytes
 	smallestAsked = 32 << 10
 )
 

@@ -37,6 +37,12 @@ type Reader struct {
 	ZstdDicts   ZstdDicts
 }
 
+// The zstd windows that a writer can have, in bytes. They are powers of two.
+const (
+	MinWindow = 1 << 10
+	MaxWindow = 8 << 20
+)
+
 // MaxZstdDicts is the maximum number of dictionaries of a reader.
 const MaxZstdDicts = 4
 
