@@ -147,11 +147,11 @@ func (c *Config) Unmarshal(conf *confmap.Conf) error {
 	return configKeys.Read(conf.ToStringMap(), func() error { return conf.Unmarshal(c) })
 }
 
-// Validate reports every mistake in the configuration.
+// Validate reports the mistakes in the configuration, other than those of the types of Schema, Mode
+// and Limits: the Collector calls the Validate methods of all fields.
 func (c *Config) Validate() error {
 	return errors.Join(
 		c.validateDictionaries(),
-		confkeys.OneOf("schema", c.Schema, SchemaCompact, SchemaFull, SchemaReference),
 		confkeys.OneOf("compression", c.Compression, stef.Zstd.String(), stef.None.String()),
 		confkeys.OneOf("compression_level", c.CompressionLevel,
 			stef.LevelFastest.String(), stef.LevelDefault.String(), stef.LevelBetter.String(), stef.LevelBest.String()),

@@ -25,6 +25,7 @@ func TestConfig(t *testing.T) {
 		t.Helper()
 		_, err := load(t, text)
 		require.ErrorContains(t, err, want)
+		require.Equal(t, 1, strings.Count(err.Error(), want), "reported once: %v", err)
 	}
 	wrong("{schema: old}", `schema is "old": set it to compact, full or reference`)
 	wrong("{compression: gzip}", `compression is "gzip": set it to zstd or none`)
