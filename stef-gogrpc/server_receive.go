@@ -146,7 +146,7 @@ func (r *inboundRules) check(m *wire.ClientMessage, size int64, c *serverConfig)
 	}
 	r.data = size > 0
 	r.chunk += size
-	switch {
+	switch { // "chunk of at least" is matched by limitHints of the receiver and by explain of the exporter
 	case r.chunk > c.maxChunk:
 		return errorf(KindLimit, "chunk of at least %d bytes, the limit is %d (WithMaxChunkBytes of the server)", r.chunk, c.maxChunk)
 	case r.chunk > c.maxBuffered: // a chunk is in the budget until its end, so another attempt would also fail

@@ -194,7 +194,8 @@ func (c *Config) answerHint(a *answer, text string) string {
 	case !a.open && refusesAll(a):
 		return c.refusalHint(a, text)
 	// The next cases match errors of the peer itself. They do not match errors that it forwards
-	// from its next hop: the message of a forwarded error contains other words.
+	// from its next hop: the message of a forwarded error contains other words. TestLimitsOfPeer of
+	// internal/pairtest fails if the texts of gRPC and package stefgrpc change.
 	case strings.HasPrefix(message, tooLarge) && strings.HasPrefix(text, otlpFailed):
 		return "lower sending_queue::batch::max_size, or raise max_recv_msg_size_mib of the peer"
 	case strings.HasPrefix(message, tooLarge):

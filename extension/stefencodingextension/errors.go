@@ -73,7 +73,8 @@ func advise(err error) error {
 }
 
 // limitKey returns the configuration key of the limit that a message exceeded, or "" for a limit
-// that has no key.
+// that has no key. It finds the key by texts of this package and of the readers of package stef,
+// which have no types; TestLimitKeys fails if a text changes.
 func limitKey(err error) string {
 	for _, limit := range []struct{ text, key string }{
 		{"max_message_mib", "max_message_mib"}, {"max_decoded_mib", "max_decoded_mib"},

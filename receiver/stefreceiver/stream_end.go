@@ -65,6 +65,7 @@ func (s *stream[T]) endReason(err error) string {
 }
 
 // limitHints say what to change when a limit is exceeded, for errors that do not contain a hint.
+// gRPC and package stefgrpc produce the texts; TestTooLarge fails if they change.
 var limitHints = []struct{ text, hint string }{
 	{"received message larger than max", "raise max_recv_msg_size_mib of this receiver, or lower stef::max_message_size_kib of the exporter"},
 	{"chunk of at least", "raise limits::max_chunk_mib of this receiver, or lower stef::max_frame_size_kib of the exporter"},

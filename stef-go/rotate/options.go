@@ -88,6 +88,7 @@ func (o Options) withDefaults() (Options, error) {
 	} {
 		if part.value == "" || len(part.value) > maxNamePart || strings.ContainsFunc(part.value, notInName) || part.value[0] == '.' ||
 			strings.ContainsAny(part.value, part.not) {
+			// "Options.Prefix is " is matched by New of sdk/internal/files.
 			return o, fmt.Errorf("rotate: Options.%s is %q: use 1 to %d %s, and no '.' at the start", part.name, part.value, maxNamePart, part.letters)
 		}
 	}

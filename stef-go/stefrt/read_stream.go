@@ -490,7 +490,8 @@ var corrupt = map[bitio.FaultCode]string{
 	bitio.FaultForm:     "the fields of the compact form do not represent a valid record",
 }
 
-// faultError returns the error for a fault that the reader of a column has recorded.
+// faultError returns the error for a fault that the reader of a column has recorded. The names of
+// the fields of Limits are matched by limitKey of the encoding extension.
 func (s *ReadStream) faultError(code bitio.FaultCode) error {
 	what := ""
 	switch code {

@@ -65,6 +65,7 @@ func New[B any](dir string, options []settings.FileOption, signal *endpoint.Sign
 		return stream[B]{e.Writer, e.Encode}, err
 	})
 	if err != nil {
+		// The error of a bad prefix has no type. TestBadPrefix fails if its text changes.
 		if _, rest, ok := strings.Cut(err.Error(), "Options.Prefix is "); ok && c.PrefixVariable != "" {
 			return nil, nil, fmt.Errorf("stef: %s is %s", c.PrefixVariable, rest)
 		}

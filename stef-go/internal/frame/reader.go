@@ -346,7 +346,7 @@ func (r *Reader) readFrame(limit int) (flags stef.FrameFlags, size int, err erro
 }
 
 // size reads a size, and returns an error if the size exceeds limit. name is the field of Limits
-// that has this limit.
+// that has this limit; it is matched by limitKey of the encoding extension.
 func (r *Reader) size(limit int, name string) (int, error) {
 	size, err := r.uvarint()
 	if err != nil {
