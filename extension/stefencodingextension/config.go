@@ -12,6 +12,7 @@ import (
 	"go.opentelemetry.io/collector/confmap"
 
 	"github.com/otelstef/stef/internal/confkeys"
+	"github.com/otelstef/stef/internal/messages"
 	"github.com/otelstef/stef/internal/streamconf"
 	stef "github.com/otelstef/stef/stef-go"
 )
@@ -116,7 +117,7 @@ func createDefaultConfig() component.Config {
 		Mode:             ModeConfig{Traces: ModeSorted, Metrics: ModeSorted, Logs: ModeOrdered},
 		Templates:        TemplatesAuto,
 		Limits: LimitsConfig{
-			MaxMessageMiB:     64,
+			MaxMessageMiB:     messages.MaxBytes / mib,
 			MaxFrameMiB:       32,
 			MaxRecordAllocMiB: 16,
 			MaxDictMiB:        64,

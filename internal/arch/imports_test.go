@@ -65,11 +65,11 @@ exporter/stefexporter/internal/metadatatest -> collector otel testify
 exporter/...                  -> stef-go stef-gogrpc internal/backoff internal/signal internal/streamconf internal/confkeys internal/grpcheader internal/streamerr stef-pdata collector grpc zap otel
 receiver/stefreceiver/internal/metadatatest -> collector otel testify
 receiver/steffilereceiver/internal/metadatatest -> collector otel testify
-receiver/steffilereceiver     -> stef-go stef-go/rotate internal/backoff internal/fanout internal/injected internal/signal internal/streamconf internal/confkeys stef-pdata collector zap otel receiver/steffilereceiver/internal/metadata
+receiver/steffilereceiver     -> stef-go stef-go/rotate internal/backoff internal/fanout internal/injected internal/messages internal/signal internal/streamconf internal/confkeys stef-pdata collector zap otel receiver/steffilereceiver/internal/metadata
 receiver/...                  -> stef-go stef-gogrpc internal/fanout internal/grpcstatus internal/injected internal/http1 internal/readyread internal/signal internal/confkeys stef-pdata collector grpc protobuf genproto zap otel zstd
 
 extension/stefencodingextension/internal/metadatatest -> collector otel testify
-extension/...                 -> stef-go stef-go/schema internal/signal internal/streamconf internal/confkeys stef-pdata collector otel zap contribencoding
+extension/...                 -> stef-go stef-go/schema internal/messages internal/signal internal/streamconf internal/confkeys stef-pdata collector otel zap contribencoding
 
 sdk/internal/sdktest          -> *
 sdk/internal/study            -> *
@@ -89,6 +89,7 @@ internal/grpcheader           ->
 internal/grpcstatus           -> grpc genproto
 internal/http1                ->
 internal/injected             -> collector otel zap
+internal/messages             -> stef-go
 internal/streamconf           -> stef-go internal/confkeys stef-pdata
 internal/streamerr            -> stef-gogrpc
 internal/signal               -> internal/streamconf stef-go stef-go/schema stef-go/otelstef stef-pdata pdata grpc protobuf

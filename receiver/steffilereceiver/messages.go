@@ -9,18 +9,13 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/otelstef/stef/internal/messages"
 	stef "github.com/otelstef/stef/stef-go"
 )
 
-// A file of messages is written by the Collector's file exporter with the encoding
-// extension. Each message is a complete STEF stream after its length in 4 bytes,
-// big-endian.
 const (
-	messageHead = 4
+	messageHead = messages.HeadBytes
 	signature   = "STEF"
-	// maxMessage is the maximum size of a message in bytes: the default limit of the
-	// extension.
-	maxMessage = 64 << 20
 )
 
 // layout says whether a file contains one stream or many streams.
@@ -45,7 +40,7 @@ func layoutOf(file io.ReaderAt, size int64) (layout, error) {
 		return undecided, nil
 	case string(first) == signature:
 		return oneStream, nil
-	case string(second) != signature[:len(second)] || n >= messageHead && binary.BigEndian.Uint32(first) > maxMessage:
+	case string(second) != signature[:len(second)] || n >= messageHead && binary.BigEndian.Uint32(first) > messages.MaxBytes:
 		return oneStream, nil // a damaged file is read like one stream
 	case n < len(head):
 		return undecided, nil
@@ -92,14 +87,11 @@ func nextMessage(file io.ReaderAt, offset, size int64) (section, bool, error) {
 	if _, err := file.ReadAt(head[:], offset); err != nil {
 		return section{}, false, err
 	}
-	length := binary.BigEndian.Uint32(head[:])
-	if length == 0 { // a crash of the machine can leave zeros; the extension writes no empty message
-		return section{}, false, fmt.Errorf("offset %d: %w: a message has no bytes", offset, stef.ErrCorrupt)
+	length, err := messages.Length(head)
+	if err != nil {
+		return section{}, false, fmt.Errorf("offset %d: %w", offset, err)
 	}
-	if length > maxMessage {
-		return section{}, false, fmt.Errorf("offset %d: %w: a message has %d bytes, at most %d are allowed", offset, stef.ErrLimit, length, maxMessage)
-	}
-	s := section{file, offset + messageHead, offset + messageHead + int64(length)}
+	s := section{file, offset + messageHead, offset + messageHead + length}
 	return s, s.end <= size, nil
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/otelstef/stef/cmd/stef/internal/convert"
 	"github.com/otelstef/stef/cmd/stef/internal/file"
 	"github.com/otelstef/stef/cmd/stef/internal/stream"
+	"github.com/otelstef/stef/internal/messages"
 	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/dynamic"
 	"github.com/otelstef/stef/stef-go/idl"
@@ -122,6 +123,9 @@ func checkStream(in *file.Input) error {
 // explain adds advice to a read error of a stream, if the schema with which the stream is read
 // may be the reason.
 func (s *opened) explain(err error) error {
+	if errors.As(err, new(*messages.LengthError)) {
+		return err // no flag changes this limit
+	}
 	if errors.Is(err, dynamic.ErrReaderLimit) || errors.Is(err, stef.ErrLimit) {
 		return fmt.Errorf("%w; this is a limit of the tool, and the file may be undamaged: raise --memory-mib or --depth", err)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/otelstef/stef/cmd/stef/internal/file"
 	"github.com/otelstef/stef/cmd/stef/internal/stream"
+	"github.com/otelstef/stef/internal/messages"
 	"github.com/otelstef/stef/internal/otlpfile"
 	"github.com/otelstef/stef/lake"
 	stef "github.com/otelstef/stef/stef-go"
@@ -231,7 +232,7 @@ func lostEnd(in *file.Input, err error) (end string, ok bool, damage error) {
 		return BeforeDamage, true, err
 	}
 	if !errors.Is(err, otlpfile.ErrCorrupt) && !errors.Is(err, stef.ErrCorrupt) && !errors.Is(err, lake.ErrCorrupt) &&
-		!errors.Is(err, io.ErrUnexpectedEOF) {
+		!errors.Is(err, io.ErrUnexpectedEOF) && !errors.As(err, new(*messages.LengthError)) {
 		return "", false, err
 	}
 	rest := in.Rest()
@@ -362,7 +363,7 @@ func recoverable(o *Options, err error) error {
 			return fmt.Errorf("%w; stef repair copies the whole frames before it", err)
 		}
 	}
-	if at := (*messageError)(nil); errors.As(err, &at) && at.whole > 0 && errors.Is(err, stef.ErrCorrupt) {
+	if at := (*messageError)(nil); errors.As(err, &at) && at.whole > 0 && (errors.Is(err, stef.ErrCorrupt) || errors.As(err, new(*messages.LengthError))) {
 		if o.command == "" && isCut(err) {
 			return fmt.Errorf("%w; stef repair copies the whole messages before it, and stef convert --skip converts them", err)
 		}

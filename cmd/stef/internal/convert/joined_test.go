@@ -20,6 +20,7 @@ import (
 	"github.com/otelstef/stef/cmd/stef/internal/file"
 	"github.com/otelstef/stef/cmd/stef/internal/stream"
 	"github.com/otelstef/stef/internal/otlpfile"
+	stef "github.com/otelstef/stef/stef-go"
 )
 
 // convertFiles converts files into one output.
@@ -190,6 +191,20 @@ func TestMessages(t *testing.T) {
 			require.Equal(t, want, got, "cut at %d: the whole messages before the cut are read", cut)
 		}
 	}
+}
+
+// TestMessageLength: a length that no message has is damage at a known place, not the end of a cut
+// file. The error has the kind that it has in the steffile receiver.
+func TestMessageLength(t *testing.T) {
 	_, _, err := run([]byte("\xff\xff\xff\xf0STEF"), convert.Options{To: convert.STEF})
 	require.ErrorContains(t, err, "the message has 4294967280 bytes, at most 67108864")
+	require.ErrorIs(t, err, stef.ErrLimit)
+
+	whole, _, _ := framed(t, otlpfile.Logs, 1)
+	_, _, err = run(append(whole, "\xff\xff\xff\xf0STEF"...), convert.Options{To: convert.STEF})
+	require.ErrorIs(t, err, stef.ErrLimit)
+	require.ErrorContains(t, err, "; stef repair copies the whole messages before it")
+	_, _, err = run(append(whole, 0, 0, 0, 0), convert.Options{To: convert.STEF, Skip: true})
+	require.ErrorIs(t, err, stef.ErrCorrupt)
+	require.NotErrorIs(t, err, io.ErrUnexpectedEOF, "the file is damaged, not cut")
 }

@@ -5,7 +5,6 @@ package convert
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -13,13 +12,10 @@ import (
 
 	"github.com/otelstef/stef/cmd/stef/internal/file"
 	"github.com/otelstef/stef/cmd/stef/internal/stream"
+	"github.com/otelstef/stef/internal/messages"
 	"github.com/otelstef/stef/internal/otlpfile"
 	stef "github.com/otelstef/stef/stef-go"
 )
-
-// MaxMessage is the maximum size of a message in a file of format stef-parts, in bytes:
-// the default limit of the encoding extension.
-const MaxMessage = 64 << 20
 
 // Messages reads the messages of a file of format stef-parts. Each message is a whole STEF
 // stream. Its length precedes it in 4 bytes, big-endian.
@@ -38,28 +34,28 @@ func NewMessages(src io.Reader, unpacked bool) *Messages {
 }
 
 // Offset returns the offset of the last message, where its length begins.
-func (m *Messages) Offset() int64 { return m.offset - int64(len(m.buf)) - 4 }
+func (m *Messages) Offset() int64 { return m.offset - int64(len(m.buf)) - messages.HeadBytes }
 
 // Next returns the next message, valid until the next call, or io.EOF.
 func (m *Messages) Next() ([]byte, error) {
-	var length [4]byte
+	var length [messages.HeadBytes]byte
 	if _, err := io.ReadFull(m.src, length[:]); err != nil {
 		if err == io.EOF {
 			return nil, err
 		}
 		return nil, m.at("the file ends within the length of a message", err)
 	}
-	size := binary.BigEndian.Uint32(length[:])
-	if size > MaxMessage {
-		return nil, m.at(fmt.Sprintf("the message has %d bytes, at most %d are allowed", size, MaxMessage), nil)
+	size, err := messages.Length(length)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", m.place(m.offset, m.n+1), err)
 	}
 	got := bytes.NewBuffer(m.buf[:0])
-	n, err := io.CopyN(got, m.src, int64(size))
+	n, err := io.CopyN(got, m.src, size)
 	m.buf = got.Bytes()
 	if err != nil {
 		return nil, m.at(fmt.Sprintf("the file ends after %d of the %d bytes of a message", n, size), err)
 	}
-	m.offset += 4 + int64(size)
+	m.offset += messages.HeadBytes + size
 	m.n++
 	return m.buf, nil
 }
