@@ -11,6 +11,7 @@ import (
 	"io"
 	"strings"
 
+	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/dynamic"
 )
 
@@ -175,17 +176,9 @@ func (roots List) noneFits(errs map[*Root]error) error {
 // maxErrors is the maximum length in bytes of a list with the errors of all roots.
 const maxErrors = 200
 
-// The limits of the format. A prefix that exceeds a limit is not read; the record
-// readers report the error.
-//
-// spec: #limits
-const (
-	maxFixedHeader = 1 << 20
-	maxFrame       = 64 << 20
-)
-
 // headers reads the fixed header and the frame of the variable header. It
-// reports whether the frames are compressed with zstd.
+// reports whether the frames are compressed with zstd. Parts of the prefix that exceed a limit of
+// the format are not read; the record readers report the error.
 //
 // spec: #fixed-header
 func (p *prefix) headers() (zstd bool) {
@@ -193,7 +186,7 @@ func (p *prefix) headers() (zstd bool) {
 		return false
 	}
 	size, ok := p.uvarint()
-	if !ok || size > maxFixedHeader || !p.take(int(size)) || size < 2 {
+	if !ok || size > stef.MaxHeaderBytes || !p.take(int(size)) || size < 2 {
 		return false
 	}
 	zstd = p.seen[len(p.seen)-int(size)+1]&3 == uint8(dynamic.Zstd)
@@ -201,7 +194,8 @@ func (p *prefix) headers() (zstd bool) {
 	return zstd
 }
 
-// frame reads a frame and reports whether there was one.
+// frame reads a frame and reports whether there was one. The frame may also be the variable header,
+// whose smaller limit the record readers check.
 //
 // spec: #frame
 func (p *prefix) frame(zstd bool) bool {
@@ -212,7 +206,7 @@ func (p *prefix) frame(zstd bool) bool {
 	if ok && zstd {
 		size, ok = p.uvarint()
 	}
-	return ok && size <= maxFrame && p.take(int(size))
+	return ok && size <= stef.MaxFrameBytes && p.take(int(size))
 }
 
 func (p *prefix) uvarint() (v uint64, ok bool) {

@@ -11,6 +11,7 @@ import (
 	"math"
 
 	"github.com/otelstef/stef/cmd/stef/internal/file"
+	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/dynamic"
 )
 
@@ -109,9 +110,6 @@ func (t *Tap) begins(offset int64) bool {
 	return at >= 0 && at < int64(len(t.kept)) && bytes.HasPrefix(t.kept[at:], []byte("STEF"))
 }
 
-// frameFlags are the bits that the first byte of a frame may have.
-const frameFlags = 0x07
-
 // noFrame reports whether the kept bytes at an offset cannot be a frame.
 func (t *Tap) noFrame(offset int64) bool {
 	at := offset - t.base
@@ -119,14 +117,14 @@ func (t *Tap) noFrame(offset int64) bool {
 		return false
 	}
 	head := t.kept[at:]
-	return head[0]&^frameFlags != 0 || len(head) > 1 && head[1] == 0 // a frame has content
+	return !stef.FrameFlags(head[0]).Valid() || len(head) > 1 && head[1] == 0 // a frame has content
 }
 
 // announced returns the end offset that the head of a frame announces. It returns
-// math.MaxInt64 if the head is incomplete or announces more than maxFrame bytes.
+// math.MaxInt64 if the head is incomplete or announces more than stef.MaxFrameBytes.
 func (t *Tap) announced(offset int64, c dynamic.Compression) int64 {
 	_, head, content := t.head(offset, c)
-	if head == 0 || content > maxFrame {
+	if head == 0 || content > stef.MaxFrameBytes {
 		return math.MaxInt64
 	}
 	return offset + int64(head) + int64(content)
