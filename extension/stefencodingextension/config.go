@@ -12,7 +12,6 @@ import (
 	"go.opentelemetry.io/collector/confmap"
 
 	"github.com/otelstef/stef/internal/confkeys"
-	"github.com/otelstef/stef/internal/messages"
 	"github.com/otelstef/stef/internal/streamconf"
 	stef "github.com/otelstef/stef/stef-go"
 )
@@ -117,7 +116,7 @@ func createDefaultConfig() component.Config {
 		Mode:             ModeConfig{Traces: ModeSorted, Metrics: ModeSorted, Logs: ModeOrdered},
 		Templates:        TemplatesAuto,
 		Limits: LimitsConfig{
-			MaxMessageMiB:     messages.MaxBytes / mib,
+			MaxMessageMiB:     64,
 			MaxFrameMiB:       32,
 			MaxRecordAllocMiB: 16,
 			MaxDictMiB:        64,

@@ -10,12 +10,15 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/confmap"
+
+	"github.com/otelstef/stef/internal/messages"
 )
 
 func TestConfig(t *testing.T) {
 	c, err := load(t, "{}")
 	require.NoError(t, err)
 	require.Equal(t, createDefaultConfig(), c)
+	require.Equal(t, messages.MaxBytes, c.Limits.MaxMessageMiB*mib, "readers of files accept all messages within the default limit")
 
 	c, err = load(t, "{mode: ordered}")
 	require.NoError(t, err)

@@ -69,7 +69,7 @@ receiver/steffilereceiver     -> stef-go stef-go/rotate internal/backoff interna
 receiver/...                  -> stef-go stef-gogrpc internal/fanout internal/grpcstatus internal/injected internal/http1 internal/readyread internal/signal internal/confkeys stef-pdata collector grpc protobuf genproto zap otel zstd
 
 extension/stefencodingextension/internal/metadatatest -> collector otel testify
-extension/...                 -> stef-go stef-go/schema internal/messages internal/signal internal/streamconf internal/confkeys stef-pdata collector otel zap contribencoding
+extension/...                 -> stef-go stef-go/schema internal/signal internal/streamconf internal/confkeys stef-pdata collector otel zap contribencoding
 
 sdk/internal/sdktest          -> *
 sdk/internal/study            -> *
