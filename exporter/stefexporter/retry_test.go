@@ -117,21 +117,6 @@ func TestShutdownEndsPauses(t *testing.T) {
 	require.Equal(t, []string{"a"}, p.byOTLP)
 }
 
-// TestShutdownCountsOnce: if a shutdown has counted a batch as dropped, exporterhelper does not
-// send the batch again, even with initial_interval 0.
-func TestShutdownCountsOnce(t *testing.T) {
-	t.Parallel()
-	c := queued(otlpConfig("127.0.0.1:1"))
-	c.RetryConfig.InitialInterval, c.RetryConfig.MaxElapsedTime = 0, 0
-	c.Stef.ShutdownDrainTimeout = 300 * time.Millisecond
-	x := startOn(t, c, componenttest.NewNopHost(), zap.NewNop())
-	for i := range 20 {
-		require.NoError(t, x.send(fmt.Sprint(i)))
-	}
-	require.NoError(t, x.Shutdown(t.Context()))
-	dropped(t, x, map[string]int64{dropShutdown: 20})
-}
-
 // stoppedContext is a context at which a shutdown stops for a second: after it has ended the attempts of
 // push, and before it ends those of exporterhelper.
 type stoppedContext struct {
@@ -148,19 +133,25 @@ func (stoppedContext) AfterFunc(func()) (stop func() bool) {
 	return func() bool { return true }
 }
 
-// TestSlowShutdownCountsOnce: the same holds if the goroutine of a shutdown stops for longer than
-// shutdown_drain_timeout, as on a busy machine.
-func TestSlowShutdownCountsOnce(t *testing.T) {
+// TestShutdownCountsOnce: if a shutdown has counted a batch as dropped, exporterhelper does not
+// send the batch again, even with initial_interval 0. This also holds if the goroutine of the shutdown
+// stops for longer than shutdown_drain_timeout, as on a busy machine.
+func TestShutdownCountsOnce(t *testing.T) {
 	t.Parallel()
-	c := queued(otlpConfig("127.0.0.1:1"))
-	c.RetryConfig.InitialInterval, c.RetryConfig.MaxElapsedTime = 0, 0
-	c.Stef.ShutdownDrainTimeout = 100 * time.Millisecond
-	x := startOn(t, c, componenttest.NewNopHost(), zap.NewNop())
-	for i := range 20 {
-		require.NoError(t, x.send(fmt.Sprint(i)))
+	f := func(ctx context.Context, drain time.Duration) {
+		t.Helper()
+		c := queued(otlpConfig("127.0.0.1:1"))
+		c.RetryConfig.InitialInterval, c.RetryConfig.MaxElapsedTime = 0, 0
+		c.Stef.ShutdownDrainTimeout = drain
+		x := startOn(t, c, componenttest.NewNopHost(), zap.NewNop())
+		for i := range 20 {
+			require.NoError(t, x.send(fmt.Sprint(i)))
+		}
+		require.NoError(t, x.Shutdown(ctx))
+		dropped(t, x, map[string]int64{dropShutdown: 20})
 	}
-	require.NoError(t, x.Shutdown(stoppedContext{t.Context(), make(chan struct{})}))
-	dropped(t, x, map[string]int64{dropShutdown: 20})
+	f(t.Context(), 300*time.Millisecond)
+	f(stoppedContext{t.Context(), make(chan struct{})}, 100*time.Millisecond)
 }
 
 // TestShutdownHeedsRetryInfo: a batch for which the peer named a delay is not sent earlier because of
